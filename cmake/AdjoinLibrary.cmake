@@ -1,0 +1,35 @@
+# adjoin_library(<folder> [TORCH] SOURCES ... HEADERS ... [DEPS ...])
+# One static library per folder of src/adjoin, exported as adjoin::<folder>.
+# TORCH: reuse the precompiled <adjoin/tensor/torch.h>.
+function(adjoin_library folder)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "SOURCES;HEADERS;DEPS")
+  set(target adjoin_${folder})
+  add_library(${target} STATIC ${arg_SOURCES})
+  add_library(adjoin::${folder} ALIAS ${target})
+  target_sources(${target} PUBLIC FILE_SET HEADERS
+    BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${arg_HEADERS})
+  target_link_libraries(${target} PUBLIC ${arg_DEPS})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${folder}
+    VERIFY_INTERFACE_HEADER_SETS ON)
+  adjoin_compile_options(${target} ${arg_TORCH})
+  install(TARGETS ${target} EXPORT adjoinTargets FILE_SET HEADERS)
+endfunction()
+
+# adjoin_compile_options(<target> <reuse torch PCH>): what every target of ours is compiled with.
+function(adjoin_compile_options target reuse_pch)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarms on string + in GCC 12
+  endif()
+  # Executables too: GCC drops a precompiled header that was made with other flags.
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF CXX_EXTENSIONS OFF)
+  target_compile_options(${target} PRIVATE -fPIC)
+  if(ADJOIN_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${ADJOIN_SANITIZE} -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=${ADJOIN_SANITIZE})
+  endif()
+  if(reuse_pch)
+    target_precompile_headers(${target} REUSE_FROM adjoin_tensor)
+  endif()
+endfunction()

@@ -1,0 +1,80 @@
+// The program: a table of verbs. It is linked without LibTorch, so that verbs which do not compute
+// start at once and the OpenMP runtime is loaded only after it was told how to wait.
+#include <fmt/format.h>
+
+#include <exception>
+#include <iostream>
+#include <vector>
+
+#include "adjoin/cli/arguments.h"
+#include "adjoin/cli/build_info.h"
+#include "adjoin/cli/command.h"
+#include "adjoin/core/error.h"
+#include "adjoin/core/suggest.h"
+#include "adjoin/core/threads.h"
+
+namespace {
+
+using adjoin::Error;
+using adjoin::ErrorKind;
+using adjoin::cli::Command;
+
+constexpr Command kCommands[] = {
+    {"models", "[MODEL]", "the catalog, or the whole spec of a model", adjoin::cli::run_models},
+    {"cost", "MODEL|FILE", "parameters, MACs and bytes, block by block", adjoin::cli::run_cost},
+    {"verify", "GOLDEN...", "our forward pass beside outputs of the authors' own code", nullptr},
+};
+
+int print_help() {
+  fmt::print("adjoin compresses vision transformers.\n\nusage: adjoin COMMAND [ARGUMENTS]\n\n");
+  for (const Command& c : kCommands) {
+    fmt::print("  {:<22}{}\n", fmt::format("{} {}", c.name, c.usage), c.summary);
+  }
+  fmt::print("\n  {:<22}{}\n  {:<22}{}\n  {:<22}{}\n", "COMMAND --help", "the arguments of a command",
+             "--version", "this program and the parts built in", "--help", "this page");
+  return 0;
+}
+
+int print_version() {
+  fmt::print("adjoin {}\n", adjoin::cli::kVersion);
+  for (const auto& [part, version] : adjoin::cli::kParts) fmt::print("  {:<16}{}\n", part, version);
+  return 0;
+}
+
+int dispatch(const std::vector<std::string>& args) {
+  if (args.empty() || args[0] == "--help" || args[0] == "-h" || args[0] == "help") return print_help();
+  if (args[0] == "--version" || args[0] == "version") return print_version();
+  const adjoin::cli::Args rest = adjoin::cli::Args(args).subspan(1);
+  std::vector<std::string> names;
+  for (const Command& c : kCommands) {
+    if (c.name == args[0]) {
+      return c.run != nullptr ? c.run(rest) : adjoin::cli::run_torch_command(c.name, rest);
+    }
+    names.emplace_back(c.name);
+  }
+  throw Error(ErrorKind::kUsage,
+              fmt::format("unknown command \"{}\"{}", args[0], adjoin::suggestion(args[0], names)));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  adjoin::let_waiting_threads_sleep();
+  std::vector<std::string> args(argv + 1, argv + argc);
+  for (std::string& arg : args) arg = adjoin::cli::normalized_flag(std::move(arg));
+  try {
+    const int status = dispatch(args);
+    std::cout.flush();
+    return status;
+  } catch (const Error& e) {
+    std::cout.flush();
+    std::cerr << "adjoin: error: " << e.what() << '\n';
+    return adjoin::exit_code(e.kind());
+  } catch (const std::bad_alloc&) {
+    std::cerr << "adjoin: error: out of memory\n";
+    return 1;
+  } catch (const std::exception& e) {
+    std::cerr << "adjoin: error: internal: " << e.what() << '\n';
+    return 1;
+  }
+}

@@ -1,0 +1,42 @@
+#include "adjoin/cli/torch_part.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "adjoin/cli/command.h"
+#include "adjoin/core/error.h"
+
+namespace adjoin::cli {
+namespace {
+
+/// lib/adjoin beside the bin folder the program is in; the build tree and an installation alike.
+std::filesystem::path torch_part_path() {
+  const auto program = std::filesystem::read_symlink("/proc/self/exe");
+  return program.parent_path().parent_path() / "lib" / "adjoin" / kTorchPart;
+}
+
+}  // namespace
+
+int run_torch_command(std::string_view name, Args args) {
+  const auto path = torch_part_path();
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    throw Error(ErrorKind::kMissingPart,
+                fmt::format("{} needs the LibTorch part of this program: {}", name, dlerror()));
+  }
+  const auto entry = reinterpret_cast<TorchEntry>(dlsym(library, kTorchEntry));
+  if (entry == nullptr) throw Error(ErrorKind::kMissingPart, path.string() + " is of another version");
+  std::vector<const char*> pointers;
+  for (const std::string& arg : args) pointers.push_back(arg.c_str());
+  std::vector<char> message(4096);
+  int kind = static_cast<int>(ErrorKind::kInternal);
+  const int status = entry(std::string(name).c_str(), static_cast<int>(pointers.size()),
+                           pointers.data(), message.data(), static_cast<int>(message.size()), &kind);
+  if (status == kFailed) throw Error(static_cast<ErrorKind>(kind), message.data());
+  return status;
+}
+
+}  // namespace adjoin::cli

@@ -1,0 +1,125 @@
+#include "adjoin/cost/cost.h"
+
+namespace adjoin {
+namespace {
+
+constexpr int64_t kFloatBytes = 4;
+
+template <class... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
+};
+
+int64_t product(const std::vector<int64_t>& shape) {
+  int64_t size = 1;
+  for (const int64_t extent : shape) size *= extent;
+  return size;
+}
+
+/// Entries of all attention matrices of an op: heads x keys per token.
+int64_t attention_entries(const AttentionOp& attention, int64_t tokens) {
+  const int64_t keys = attention.window ? attention.window->tokens() : tokens;
+  return attention.heads * tokens * keys;
+}
+
+Macs attention_macs(const AttentionOp& attention, int64_t tokens) {
+  const int64_t each = attention_entries(attention, tokens) * attention.head_dim;
+  return {.attention_qk = each, .attention_av = each};
+}
+
+Macs performer_macs(const PerformerOp& performer, int64_t tokens) {
+  const int64_t each = tokens * performer.dim * performer.features;
+  return {.performer_features = 2 * each,
+          .performer_kv = each,
+          .performer_q_kv = each,
+          .performer_norm = tokens * performer.features};
+}
+
+/// Values an op makes: its output, and what it must hold inside.
+int64_t activations(const Op& op) {
+  const int64_t out = product(op.shape);
+  if (const auto* attention = std::get_if<AttentionOp>(&op.detail)) {
+    return out + attention_entries(*attention, op.shape[0]);
+  }
+  if (const auto* performer = std::get_if<PerformerOp>(&op.detail)) {
+    return out + 2 * op.shape[0] * performer->features;
+  }
+  return out;
+}
+
+}  // namespace
+
+Macs& Macs::operator+=(const Macs& other) {
+  linear += other.linear;
+  conv += other.conv;
+  attention_qk += other.attention_qk;
+  attention_av += other.attention_av;
+  performer_features += other.performer_features;
+  performer_kv += other.performer_kv;
+  performer_q_kv += other.performer_q_kv;
+  performer_norm += other.performer_norm;
+  return *this;
+}
+
+Macs macs(const Op& op) {
+  const int64_t out = product(op.shape);
+  return std::visit(
+      Overloaded{
+          [&](const PatchEmbedOp& o) { return Macs{.conv = out * o.in_chans * o.patch * o.patch}; },
+          [&](const LinearOp& o) { return Macs{.linear = out * o.in_features}; },
+          [&](const AttentionOp& o) { return attention_macs(o, op.shape[0]); },
+          [&](const PerformerOp& o) { return performer_macs(o, op.shape[0]); },
+          [](const UnfoldOp&) { return Macs{}; },
+          [](const NormOp&) { return Macs{}; },
+          [](const SliceOp&) { return Macs{}; },
+          [](const GeluOp&) { return Macs{}; },
+          [](const AddOp&) { return Macs{}; },
+          [](const AddTensorOp&) { return Macs{}; },
+          [](const PrependOp&) { return Macs{}; },
+          [](const MergeOp&) { return Macs{}; },
+          [](const PoolOp&) { return Macs{}; },
+          [](const AverageOp&) { return Macs{}; },
+      },
+      op.detail);
+}
+
+Cost cost(const ModelSpec& spec) {
+  Cost result;
+  for (const PlacedBlock& placed : placed_blocks(spec)) {
+    result.blocks.push_back({placed.name, placed.block->heads, placed.block->hidden});
+  }
+  for (const TensorInfo& tensor : tensors(spec)) {
+    result.params += tensor.numel();
+    if (tensor.is_trained) result.params_trainable += tensor.numel();
+    if (tensor.block >= 0) result.blocks[tensor.block].params += tensor.numel();
+  }
+  for (const Op& op : ops(spec)) {
+    const Macs counted = macs(op);
+    result.macs += counted;
+    result.activation_bytes += activations(op) * kFloatBytes;
+    if (op.block >= 0) result.blocks[op.block].macs += counted.total();
+  }
+  result.weight_bytes = result.params * kFloatBytes;
+  return result;
+}
+
+Json cost_to_json(const std::string& model, const Cost& cost) {
+  Json json = {{"model", model},
+               {"params", cost.params},
+               {"params_trainable", cost.params_trainable},
+               {"macs", cost.macs.total()},
+               {"macs_without_attention", cost.macs.without_attention()},
+               {"weight_bytes", cost.weight_bytes},
+               {"activation_bytes", cost.activation_bytes},
+               {"blocks", Json::array()}};
+  for (const BlockCost& block : cost.blocks) {
+    json["blocks"].push_back({{"name", block.name},
+                              {"heads", block.heads},
+                              {"hidden", block.hidden},
+                              {"params", block.params},
+                              {"macs", block.macs}});
+  }
+  return json;
+}
+
+}  // namespace adjoin

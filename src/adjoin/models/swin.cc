@@ -1,0 +1,57 @@
+// Swin: patches, stages of windowed blocks with merging between them, mean over tokens.
+#include "adjoin/models/forward.h"
+#include "adjoin/nn/block.h"
+#include "adjoin/nn/linear.h"
+#include "adjoin/nn/patch_embed.h"
+
+namespace adjoin::models {
+namespace {
+
+/// 2x2 neighbours side by side, offsets (0,0) (1,0) (0,1) (1,1), norm, reduction.
+///
+/// (B, G G, C) -> (B, G G / 4, C')
+torch::Tensor merge_patches(const Weights& weights, const std::string& prefix, double eps, int64_t grid,
+                            const torch::Tensor& x) {
+  const int64_t half = grid / 2;
+  const auto merged = x.view({x.size(0), half, 2, half, 2, x.size(2)})
+                          .permute({0, 1, 3, 4, 2, 5})  // column offset before row offset
+                          .reshape({x.size(0), half * half, 4 * x.size(2)});
+  return nn::linear(weights, prefix + "reduction.",
+                    nn::layer_norm(weights, prefix + "norm.", merged, eps))
+      .to(x.scalar_type());  // autocast must not narrow the residual stream
+}
+
+}  // namespace
+
+Output forward_family(const ModelSpec& spec, const SwinSpec& swin, const Weights& weights,
+                      const torch::Tensor& images, const nn::Context& context) {
+  auto x = nn::layer_norm(weights, "patch_embed.norm.",
+                          nn::patch_embed(weights, "patch_embed.proj.", images), spec.norm_eps);
+  context.report("patch_embed", x);  // (B, G G, C)
+  x = nn::dropout(x, context.dropout, context);
+
+  size_t stage = 0;
+  const auto enter_stage = [&](size_t wanted, torch::Tensor tokens) {
+    while (stage < wanted) {
+      const std::string name = "layers." + std::to_string(stage + 1) + ".downsample";
+      tokens = merge_patches(weights, name + ".", spec.norm_eps, stage_grid(spec, swin, stage), tokens);
+      context.report(name, tokens);
+      ++stage;
+    }
+    return tokens;
+  };
+  std::vector<size_t> stage_of_block;
+  for (size_t s = 0; s < swin.stages.size(); ++s) {
+    stage_of_block.insert(stage_of_block.end(), swin.stages[s].blocks.size(), s);
+  }
+  x = nn::blocks(spec, weights, x, context, [&](size_t i, torch::Tensor tokens) {
+    return enter_stage(stage_of_block[i], std::move(tokens));
+  });
+  x = enter_stage(swin.stages.size() - 1, std::move(x));  // stages whose blocks were all removed
+
+  x = nn::layer_norm(weights, "norm.", x, spec.norm_eps);
+  context.report("norm", x);
+  return {nn::linear(weights, "head.fc.", x.mean(1)), {}};
+}
+
+}  // namespace adjoin::models

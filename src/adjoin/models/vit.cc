@@ -1,0 +1,14 @@
+// ViT and DeiT: patches into the shared trunk.
+#include "adjoin/models/forward.h"
+#include "adjoin/nn/patch_embed.h"
+
+namespace adjoin::models {
+
+Output forward_family(const ModelSpec& spec, const VitSpec& vit, const Weights& weights,
+                      const torch::Tensor& images, const nn::Context& context) {
+  const auto patches = nn::patch_embed(weights, "patch_embed.proj.", images);  // (B, N, C)
+  context.report("patch_embed", patches);
+  return token_trunk(spec, vit.pool, weights, patches, context);
+}
+
+}  // namespace adjoin::models

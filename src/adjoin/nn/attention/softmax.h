@@ -1,0 +1,25 @@
+#pragma once
+
+// Multi-head softmax attention on a fused q, k, v (Vaswani et al. 2017).
+
+#include "adjoin/tensor/torch.h"
+
+namespace adjoin::nn {
+
+/// The heads of a fused qkv whose last axis is [q; k; v], each head-major.
+///
+/// (B, N, 3 H d) -> (3, B, H, N, d), contiguous
+torch::Tensor split_heads(const torch::Tensor& qkv, int64_t heads);
+
+/// softmax(q k^T scale + bias) v. `bias` broadcasts to (.., H, N, N) and may be undefined.
+///
+/// three times (.., H, N, d) -> (.., H, N, d)
+torch::Tensor scaled_dot_product(const torch::Tensor& q, const torch::Tensor& k,
+                                 const torch::Tensor& v, double scale, const torch::Tensor& bias);
+
+/// Attention of all tokens to all tokens.
+///
+/// (B, N, 3 H d) -> (B, N, H d)
+torch::Tensor softmax_attention(const torch::Tensor& qkv, int64_t heads, double scale);
+
+}  // namespace adjoin::nn

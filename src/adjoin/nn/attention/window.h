@@ -1,0 +1,32 @@
+#pragma once
+
+// Swin's attention inside shifted windows with relative position bias (Liu et al. 2021, 3.2).
+
+#include <string>
+
+#include "adjoin/nn/context.h"
+#include "adjoin/spec/swin.h"
+#include "adjoin/tensor/weights.h"
+
+namespace adjoin::nn {
+
+/// Row of the bias table for every pair of positions in a window:
+/// (dh + M - 1)(2M - 1) + (dw + M - 1) with (dh, dw) = position i - position j, row-major.
+///
+/// (M^2, M^2), int64
+torch::Tensor relative_position_index(int64_t window);
+
+/// -100 where two tokens share a window only because the image was rolled, else 0.
+///
+/// (windows, M^2, M^2), float32
+torch::Tensor shift_mask(const Window& window);
+
+/// Attention inside the windows of a grid, with the tensors under `prefix` ("..attn."): qkv, bias
+/// table, proj.
+///
+/// (B, G G, C) -> (B, G G, C)
+torch::Tensor window_attention(const Weights& weights, const std::string& prefix,
+                               const torch::Tensor& x, const BlockSpec& block, const Window& window,
+                               const Context& context);
+
+}  // namespace adjoin::nn

@@ -1,0 +1,55 @@
+#pragma once
+
+// What a forward pass needs besides spec, weights and input.
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "adjoin/tensor/torch.h"
+
+namespace adjoin::nn {
+
+/// Tensors that follow from a spec alone (window masks, relative positions), kept from one pass to
+/// the next. One per thread of passes.
+class Constants {
+ public:
+  /// The tensor `make` gives, made once per key.
+  const torch::Tensor& get(const std::string& key, const std::function<torch::Tensor()>& make) {
+    torch::Tensor& slot = kept_[key];
+    if (!slot.defined()) slot = make();
+    return slot;
+  }
+
+ private:
+  std::map<std::string, torch::Tensor> kept_;
+};
+
+/// Called with the name of a block or stage and its output (B, N, C).
+using Tap = std::function<void(std::string_view name, const torch::Tensor& value)>;
+
+struct Context {
+  bool is_training = false;
+  double dropout = 0;                  ///< on embeddings, attention output and MLP, in training
+  TorchOptional<torch::Generator> rng;  ///< of dropout and drop-path; LibTorch's default otherwise
+  Tap tap;
+  Constants* constants = nullptr;  ///< without it they are made anew in each pass
+
+  void report(std::string_view name, const torch::Tensor& value) const {
+    if (tap) tap(name, value);
+  }
+};
+
+/// `constants.get(key, make)`, or `make()` where nothing is kept.
+torch::Tensor constant(const Context& context, const std::string& key,
+                       const std::function<torch::Tensor()>& make);
+
+/// x with each value zeroed with chance `rate` and the rest scaled up; x itself outside training.
+torch::Tensor dropout(const torch::Tensor& x, double rate, const Context& context);
+
+/// Stochastic depth (Huang et al. 2016): zeroes whole samples of a branch (B, ..) with chance `rate`
+/// and scales the rest up; the branch itself outside training.
+torch::Tensor drop_path(const torch::Tensor& branch, double rate, const Context& context);
+
+}  // namespace adjoin::nn

@@ -1,0 +1,20 @@
+#pragma once
+
+// The two affine layers everything is made of.
+
+#include <string>
+
+#include "adjoin/tensor/weights.h"
+
+namespace adjoin::nn {
+
+/// x W^T + b with `prefix`weight (out, in) and, where there is one, `prefix`bias.
+///
+/// (.., in) -> (.., out)
+torch::Tensor linear(const Weights& weights, const std::string& prefix, const torch::Tensor& x);
+
+/// LayerNorm over the last axis with `prefix`weight and `prefix`bias.
+torch::Tensor layer_norm(const Weights& weights, const std::string& prefix, const torch::Tensor& x,
+                         double eps);
+
+}  // namespace adjoin::nn

@@ -1,0 +1,251 @@
+#include "adjoin/spec/overrides.h"
+
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+
+namespace adjoin {
+namespace {
+
+constexpr std::string_view kShorthands[] = {"depth",     "heads",     "head_dim",
+                                            "mlp_ratio", "drop_path", "embed_dim"};
+
+bool is_shorthand(std::string_view key) {
+  return std::find(std::begin(kShorthands), std::end(kShorthands), key) != std::end(kShorthands);
+}
+
+[[noreturn]] void refuse(std::string_view key, const std::string& reason) {
+  throw Error(ErrorKind::kConfig, fmt::format("model.{}: {}", key, reason));
+}
+
+std::vector<std::string> divisors(int64_t n) {
+  std::vector<std::string> list;
+  for (int64_t i = 1; i <= n; ++i) {
+    if (n % i == 0) list.push_back(std::to_string(i));
+  }
+  return list;
+}
+
+/// The shorthand values as the user gave them: one number for all, or one per unit.
+class Shorthands {
+ public:
+  void add(const std::string& key, const std::string& text) {
+    std::vector<double> numbers;
+    size_t begin = 0;
+    while (begin <= text.size()) {
+      const size_t end = std::min(text.find(',', begin), text.size());
+      double number = 0;
+      const char* last = text.data() + end;
+      const auto [stop, failure] = std::from_chars(text.data() + begin, last, number);
+      const bool is_whole = key == "mlp_ratio" || key == "drop_path" || number == std::floor(number);
+      const bool is_legal = key == "drop_path" ? number >= 0 && number < 1 : number > 0;
+      if (failure != std::errc() || stop != last || !is_whole || !is_legal || number > 1e6) {
+        refuse(key, fmt::format("is \"{}\", must be {}", text, wanted(key)));
+      }
+      numbers.push_back(number);
+      begin = end + 1;
+    }
+    values_[key] = std::move(numbers);
+  }
+
+  bool has(const std::string& key) const { return values_.contains(key); }
+  bool is_list(const std::string& key) const { return has(key) && values_.at(key).size() > 1; }
+
+  /// The value for unit `i` of `count`, if the key was given.
+  std::optional<double> at(const std::string& key, size_t i, size_t count) const {
+    const auto found = values_.find(key);
+    if (found == values_.end()) return std::nullopt;
+    const std::vector<double>& list = found->second;
+    if (list.size() != 1 && list.size() != count) {
+      refuse(key, fmt::format("has {} values, must have 1 or {}", list.size(), count));
+    }
+    return list.size() == 1 ? list[0] : list[i];
+  }
+
+ private:
+  static std::string_view wanted(const std::string& key) {
+    if (key == "drop_path") return "a number from 0 to below 1";
+    if (key == "mlp_ratio") return "a positive number, or a list of them";
+    return "a positive integer, or a list of them";
+  }
+
+  std::map<std::string, std::vector<double>> values_;
+};
+
+/// Where a list of values counts from: block `i` of `count`, or stage `i` of `count`.
+struct Unit {
+  size_t index;
+  size_t count;
+};
+
+void rewrite_block(BlockSpec& block, int64_t old_dim, int64_t new_dim, const Shorthands& given,
+                   Unit unit) {
+  const auto heads = given.at("heads", unit.index, unit.count);
+  const auto head_dim = given.at("head_dim", unit.index, unit.count);
+  const auto mlp_ratio = given.at("mlp_ratio", unit.index, unit.count);
+  const bool fills_embed = block.attention_dim() == old_dim;
+  if (heads) block.heads = static_cast<int64_t>(*heads);
+  if (head_dim) {
+    block.head_dim = static_cast<int64_t>(*head_dim);
+  } else if (heads || (new_dim != old_dim && fills_embed)) {
+    if (new_dim % block.heads != 0) {
+      refuse("heads", fmt::format("{} does not divide embed_dim {}; legal: {}, or give head_dim",
+                                  block.heads, new_dim, join(divisors(new_dim))));
+    }
+    block.head_dim = new_dim / block.heads;
+  }
+  if (mlp_ratio) {
+    block.hidden = std::llround(static_cast<double>(new_dim) * *mlp_ratio);
+  } else if (new_dim != old_dim) {
+    block.hidden = std::max<int64_t>(1, block.hidden * new_dim / old_dim);
+  }
+}
+
+template <class Block>
+void resize(std::vector<Block>& blocks, std::optional<double> depth) {
+  if (!depth) return;
+  if (*depth > kMostBlocks) refuse("depth", fmt::format("is {}, must be 1 to {}", *depth, kMostBlocks));
+  if (blocks.empty()) refuse("depth", "there is no block to repeat in an empty stage");
+  const Block last = blocks.back();
+  blocks.resize(static_cast<size_t>(*depth), last);
+}
+
+/// ViT and T2T: one list of blocks, values per block.
+template <class Family>
+void rewrite_family(ModelSpec&, Family& family, const Shorthands& given) {
+  if (given.has("depth")) {
+    resize(family.blocks, given.at("depth", 0, 1));
+    for (size_t i = 0; i < family.blocks.size(); ++i) family.blocks[i].origin = int64_t(i);
+  }
+  const int64_t old_dim = family.embed_dim;
+  if (const auto dim = given.at("embed_dim", 0, 1)) family.embed_dim = static_cast<int64_t>(*dim);
+  const size_t count = family.blocks.size();
+  for (size_t i = 0; i < count; ++i) {
+    rewrite_block(family.blocks[i], old_dim, family.embed_dim, given, {i, count});
+  }
+}
+
+/// Swin: values per stage; shifts follow the window unless nothing that moves them changed.
+void rewrite_family(ModelSpec& spec, SwinSpec& swin, const Shorthands& given) {
+  const size_t count = swin.stages.size();
+  for (size_t s = 0; s < count; ++s) {
+    SwinStage& stage = swin.stages[s];
+    resize(stage.blocks, given.at("depth", s, count));
+    const int64_t old_dim = stage.embed_dim;
+    if (const auto dim = given.at("embed_dim", s, count)) {
+      stage.embed_dim = static_cast<int64_t>(*dim) << (given.is_list("embed_dim") ? 0 : s);
+    }
+    for (SwinBlockSpec& block : stage.blocks) {
+      rewrite_block(block, old_dim, stage.embed_dim, given, {s, count});
+    }
+  }
+  if (!given.has("depth")) return;
+  int64_t origin = 0;
+  for (size_t s = 0; s < count; ++s) {
+    for (size_t b = 0; b < swin.stages[s].blocks.size(); ++b) {
+      SwinBlockSpec& block = swin.stages[s].blocks[b];
+      block.origin = origin++;
+      block.shift = b % 2 == 0 ? 0 : odd_block_shift(spec, swin, s);
+    }
+  }
+}
+
+/// After a change of window or size: shifted blocks shift by half the new window. Where one window
+/// covered the old grid nothing was shifted, so the parity of the origin tells.
+void follow_window(const ModelSpec& before, ModelSpec& after) {
+  auto* swin = std::get_if<SwinSpec>(&after.family);
+  if (swin == nullptr) return;
+  const auto& old = std::get<SwinSpec>(before.family);
+  if (swin->window == old.window && before.img_size == after.img_size &&
+      swin->patch_size == old.patch_size) {
+    return;
+  }
+  int64_t first = 0;
+  for (size_t s = 0; s < swin->stages.size(); ++s) {
+    const bool could_shift = s < old.stages.size() && odd_block_shift(before, old, s) > 0;
+    for (SwinBlockSpec& block : swin->stages[s].blocks) {
+      const bool is_shifted = could_shift ? block.shift > 0 : (block.origin - first) % 2 != 0;
+      block.shift = is_shifted ? odd_block_shift(after, *swin, s) : 0;
+    }
+    if (!swin->stages[s].blocks.empty()) first = swin->stages[s].blocks.back().origin + 1;
+  }
+}
+
+void set_drop_path(ModelSpec& spec, double rate) {
+  std::vector<BlockSpec*> blocks;
+  for_each_block(spec, [&](BlockSpec& block) { blocks.push_back(&block); });
+  const size_t last = std::max<size_t>(blocks.size(), 2) - 1;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    blocks[i]->drop_path = rate * static_cast<double>(i) / static_cast<double>(last);
+  }
+}
+
+/// What a text means where `current` stands now: text for text, else JSON if it is JSON.
+Json parse_value(const Json& current, const std::string& text) {
+  if (current.is_string()) return text;
+  Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return parsed.is_discarded() ? Json(text) : parsed;
+}
+
+/// Writes `value` at the dotted path, which must exist.
+void set_path(Json& root, const Override& change) {
+  Json* at = &root;
+  std::string path = "model";
+  for (size_t begin = 0; begin <= change.key.size();) {
+    const size_t end = std::min(change.key.find('.', begin), change.key.size());
+    const std::string part = change.key.substr(begin, end - begin);
+    if (at->is_array()) {
+      size_t index = 0;
+      const auto [stop, failure] =
+          std::from_chars(part.data(), part.data() + part.size(), index);
+      if (failure != std::errc() || stop != part.data() + part.size() || index >= at->size()) {
+        throw Error(ErrorKind::kConfig, fmt::format("{}: no entry \"{}\"; there are {}, counted from 0",
+                                                    path, part, at->size()));
+      }
+      at = &(*at)[index];
+    } else if (at->is_object() && at->contains(part)) {
+      at = &(*at)[part];
+    } else {
+      std::vector<std::string> names;
+      if (at->is_object()) {
+        for (const auto& [key, value] : at->items()) names.push_back(key);
+      }
+      if (at == &root) names.insert(names.end(), std::begin(kShorthands), std::end(kShorthands));
+      throw Error(ErrorKind::kConfig,
+                  names.empty() ? fmt::format("{}: has no fields, so no \"{}\"", path, part)
+                                : fmt::format("unknown key {}.{}{}", path, part, suggestion(part, names)));
+    }
+    path += "." + part;
+    begin = end + 1;
+  }
+  *at = parse_value(*at, change.value);
+}
+
+}  // namespace
+
+ModelSpec with_overrides(ModelSpec spec, const std::vector<Override>& overrides) {
+  Shorthands given;
+  Json json = spec_to_json(spec);
+  for (const Override& change : overrides) {
+    if (change.key == "family" || change.key == "version") refuse(change.key, "cannot be changed");
+    if (is_shorthand(change.key)) {
+      given.add(change.key, change.value);
+    } else if (change.key.find('.') == std::string::npos) {
+      set_path(json, change);
+    }
+  }
+  ModelSpec result = spec;
+  read_spec_fields(json, result);
+  std::visit([&](auto& family) { rewrite_family(result, family, given); }, result.family);
+  if (!given.has("depth")) follow_window(spec, result);
+  if (const auto rate = given.at("drop_path", 0, 1)) set_drop_path(result, *rate);
+
+  json = spec_to_json(result);
+  for (const Override& change : overrides) {
+    if (change.key.find('.') != std::string::npos) set_path(json, change);
+  }
+  return spec_from_json(json);
+}
+
+}  // namespace adjoin

@@ -1,0 +1,35 @@
+#pragma once
+
+// Where and in which number format a network runs, as the user writes it.
+
+#include <string>
+
+#include "adjoin/tensor/torch.h"
+
+namespace adjoin {
+
+/// "cpu", "cuda", "cuda:1". Error(kUsage) for another word, Error(kMissingPart) when this build or
+/// machine has no such device.
+torch::Device parse_device(const std::string& text);
+
+/// "float32", "float64" or "bf16" (also "bfloat16"). bf16 means autocast: weights, residual stream,
+/// norms and softmax stay float32, products run in bfloat16.
+torch::ScalarType parse_dtype(const std::string& text);
+
+/// Sets the number of compute threads and turns off silent precision loss (TF32) in float32.
+void prepare_torch(int threads);
+
+/// Turns autocast to bfloat16 on or off on a device for the life of the object.
+class Autocast {
+ public:
+  Autocast(torch::Device device, bool is_on);
+  ~Autocast();
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  torch::DeviceType type_;
+  bool was_on_;
+};
+
+}  // namespace adjoin
