@@ -1,12 +1,13 @@
 // The C++ side of forward.py: loads a golden-filled model and times single repetitions on request,
 // so that both sides can be measured turn by turn. One JSON object per line in and out.
+#include "adjoin/models/forward.h"
+
 #include <chrono>
 #include <iostream>
 #include <optional>
 
 #include "adjoin/core/error.h"
 #include "adjoin/core/threads.h"
-#include "adjoin/models/forward.h"
 #include "adjoin/models/golden.h"
 #include "adjoin/models/init.h"
 #include "adjoin/spec/catalog.h"
@@ -23,8 +24,9 @@ class Worker {
     const auto batch = request.at("batch").get<int64_t>();
     weights_ = models::golden_weights(spec_).to(torch::kCPU, torch::kFloat32);
     models::require_gradients(spec_, weights_);
-    images_ = models::golden_uniform("input", {batch, spec_.in_chans, spec_.img_size, spec_.img_size})
-                  .to(torch::kFloat32);
+    images_ =
+        models::golden_uniform("input", {batch, spec_.in_chans, spec_.img_size, spec_.img_size})
+            .to(torch::kFloat32);
     labels_ = torch::arange(batch).remainder(spec_.num_classes);
     context_.constants = &constants_;
     const auto logits = forward().narrow(1, 0, 8).to(torch::kFloat64).contiguous();
@@ -44,7 +46,8 @@ class Worker {
     } else {
       forward();
     }
-    const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+    const std::chrono::duration<double, std::milli> elapsed =
+        std::chrono::steady_clock::now() - start;
     return {{"ms", elapsed.count()}};
   }
 
@@ -80,7 +83,8 @@ int main() {
       const adjoin::Json request = adjoin::parse_json(line, "request");
       const auto op = request.at("op").get<std::string>();
       if (op == "quit") return 0;
-      reply = op == "load" ? worker.load(request) : worker.run(request.at("mode").get<std::string>());
+      reply =
+          op == "load" ? worker.load(request) : worker.run(request.at("mode").get<std::string>());
     } catch (const std::exception& e) {
       reply = {{"error", e.what()}};
     }

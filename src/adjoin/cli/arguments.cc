@@ -9,7 +9,8 @@ namespace adjoin::cli {
 
 std::string normalized_flag(std::string argument) {
   if (!argument.starts_with("--")) return argument;
-  const auto end = argument.begin() + static_cast<int64_t>(std::min(argument.find('='), argument.size()));
+  const auto end =
+      argument.begin() + static_cast<int64_t>(std::min(argument.find('='), argument.size()));
   std::replace(argument.begin(), end, '_', '-');
   return argument;
 }
@@ -19,13 +20,14 @@ bool parse(CLI::App& app, Args args) {
   try {
     app.parse(std::move(reversed));
   } catch (const CLI::CallForHelp&) {
+    app.name("adjoin " + app.get_name());
     std::cout << app.help();
     return false;
   } catch (const CLI::ParseError& e) {
     std::string message = e.what();
     std::replace(message.begin(), message.end(), '\n', ' ');
-    throw Error(ErrorKind::kUsage,
-                fmt::format("{}: {}; run 'adjoin {} --help'", app.get_name(), message, app.get_name()));
+    throw Error(ErrorKind::kUsage, fmt::format("{}: {}; run 'adjoin {} --help'", app.get_name(),
+                                               message, app.get_name()));
   }
   return true;
 }
@@ -38,8 +40,9 @@ void add_set_option(CLI::App& app, std::vector<std::string>& sets) {
 }
 
 ModelSpec resolve_model(const std::string& name_or_file, const std::vector<std::string>& sets) {
-  const bool is_file = name_or_file.ends_with(".json") || name_or_file.find('/') != std::string::npos;
-  ModelSpec spec = is_file ? read_spec_file(name_or_file) : catalog_spec(name_or_file);
+  const bool is_file =
+      name_or_file.ends_with(".json") || name_or_file.find('/') != std::string::npos;
+  const ModelSpec spec = is_file ? read_spec_file(name_or_file) : catalog_spec(name_or_file);
   std::vector<Override> overrides;
   for (const std::string& set : sets) {
     const size_t equals = set.find('=');
@@ -51,11 +54,14 @@ ModelSpec resolve_model(const std::string& name_or_file, const std::vector<std::
       throw Error(ErrorKind::kUsage, fmt::format("--set: unknown key {}; keys start with model.",
                                                  set.substr(0, equals)));
     }
-    overrides.push_back({set.substr(kSection.size(), equals - kSection.size()), set.substr(equals + 1)});
+    overrides.push_back(
+        {set.substr(kSection.size(), equals - kSection.size()), set.substr(equals + 1)});
   }
-  return overrides.empty() ? spec : with_overrides(std::move(spec), overrides);
+  return overrides.empty() ? spec : with_overrides(spec, overrides);
 }
 
-void print_json(const Json& json) { std::cout << json.dump(2) << '\n'; }
+void print_json(const Json& json) {
+  std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+}
 
 }  // namespace adjoin::cli

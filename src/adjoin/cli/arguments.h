@@ -3,7 +3,6 @@
 // What the commands share in reading their arguments.
 
 #include <CLI/CLI.hpp>
-
 #include <string>
 #include <vector>
 

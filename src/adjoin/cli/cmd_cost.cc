@@ -23,7 +23,8 @@ void print_cost(const std::string& name, const Cost& counted) {
       "float32, all values one image makes");
   Table table({"block", ">heads", ">hidden", ">params", ">MACs", ">share"});
   for (const BlockCost& block : counted.blocks) {
-    const double share = 100.0 * static_cast<double>(block.macs) / static_cast<double>(counted.macs.total());
+    const double share =
+        100.0 * static_cast<double>(block.macs) / static_cast<double>(counted.macs.total());
     table.add({block.name, std::to_string(block.heads), std::to_string(block.hidden),
                with_commas(block.params), short_count(static_cast<double>(block.macs)),
                fmt::format("{:.1f} %", share)});

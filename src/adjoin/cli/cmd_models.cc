@@ -43,11 +43,12 @@ int run_models(Args args) {
   std::string model;
   std::vector<std::string> sets;
   bool is_json = false;
-  app.add_option("MODEL", model, "print the whole spec of this model, as JSON");
+  const CLI::Option* named =
+      app.add_option("MODEL", model, "print the whole spec of this model, as JSON");
   add_set_option(app, sets);
   app.add_flag("--json", is_json, "print JSON");
   if (!parse(app, args)) return 0;
-  if (!model.empty()) {
+  if (!named->empty()) {
     print_json(spec_to_json(resolve_model(model, sets)));
   } else if (!sets.empty()) {
     throw Error(ErrorKind::kUsage, "models: --set needs a MODEL");

@@ -15,7 +15,8 @@ double default_tolerance(torch::ScalarType dtype) {
   return dtype == torch::kFloat32 ? 1e-5 : 0.1;
 }
 
-models::GoldenReport verify_file(const std::string& file, torch::Device device, torch::ScalarType dtype) {
+models::GoldenReport verify_file(const std::string& file, torch::Device device,
+                                 torch::ScalarType dtype) {
   const Json golden = read_json_file(file);
   try {
     return models::verify(golden, device, dtype);
@@ -27,7 +28,8 @@ models::GoldenReport verify_file(const std::string& file, torch::Device device, 
 }  // namespace
 
 int run_verify(Args args) {
-  CLI::App app("Runs networks whose outputs the authors' own code recorded, and compares.", "verify");
+  CLI::App app("Runs networks whose outputs the authors' own code recorded, and compares.",
+               "verify");
   std::vector<std::string> files;
   std::string device_name = "cpu";
   std::string dtype_name = "float32";
@@ -36,8 +38,9 @@ int run_verify(Args args) {
   app.add_option("GOLDEN", files, "golden files (.json)")->required();
   app.add_option("--device", device_name, "cpu, cuda or cuda:N")->capture_default_str();
   app.add_option("--dtype", dtype_name, "float32, float64 or bf16")->capture_default_str();
-  app.add_option("--tolerance", tolerance,
-                 "largest allowed difference of a logit (1e-7 in float64, 1e-5 in float32, 0.1 in bf16)")
+  app.add_option(
+         "--tolerance", tolerance,
+         "largest allowed difference of a logit (1e-7 in float64, 1e-5 in float32, 0.1 in bf16)")
       ->check(CLI::PositiveNumber);
   app.add_flag("--json", is_json, "print JSON");
   if (!parse(app, args)) return 0;
@@ -57,18 +60,23 @@ int run_verify(Args args) {
                report.are_counts_equal ? "equal" : "DIFFER", is_good ? "ok" : "FAILED"});
     Json rows = Json::object();
     for (const auto& row : report.rows) rows[row.name] = row.error;
-    results.push_back({{"model", report.spec.name}, {"ok", is_good},
-                       {"counts_equal", report.are_counts_equal}, {"errors", rows}});
+    results.push_back({{"model", report.spec.name},
+                       {"ok", is_good},
+                       {"counts_equal", report.are_counts_equal},
+                       {"errors", rows}});
   }
   if (is_json) {
-    print_json({{"device", device_name}, {"dtype", dtype_name}, {"tolerance", tolerance},
+    print_json({{"device", device_name},
+                {"dtype", dtype_name},
+                {"tolerance", tolerance},
                 {"results", results}});
   } else {
     std::cout << table.text();
   }
   if (!failed.empty()) {
-    throw Error(ErrorKind::kNumeric, fmt::format("{} on {} in {} does not agree with its golden within {}",
-                                                 failed, device_name, dtype_name, tolerance));
+    throw Error(ErrorKind::kNumeric,
+                fmt::format("{} on {} in {} does not agree with its golden within {}", failed,
+                            device_name, dtype_name, tolerance));
   }
   return 0;
 }

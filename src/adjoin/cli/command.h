@@ -13,9 +13,9 @@ using Args = std::span<const std::string>;
 
 struct Command {
   std::string_view name;
-  std::string_view usage;    ///< what follows the name
+  std::string_view usage;  ///< what follows the name
   std::string_view summary;
-  int (*run)(Args args);     ///< null: the verb is in the LibTorch part, loaded when it is needed
+  int (*run)(Args args);  ///< null: the verb is in the LibTorch part, loaded when it is needed
 };
 
 // Commands that need no LibTorch.

@@ -2,6 +2,7 @@
 // start at once and the OpenMP runtime is loaded only after it was told how to wait.
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <exception>
 #include <iostream>
 #include <vector>
@@ -30,8 +31,9 @@ int print_help() {
   for (const Command& c : kCommands) {
     fmt::print("  {:<22}{}\n", fmt::format("{} {}", c.name, c.usage), c.summary);
   }
-  fmt::print("\n  {:<22}{}\n  {:<22}{}\n  {:<22}{}\n", "COMMAND --help", "the arguments of a command",
-             "--version", "this program and the parts built in", "--help", "this page");
+  fmt::print("\n  {:<22}{}\n  {:<22}{}\n  {:<22}{}\n", "COMMAND --help",
+             "the arguments of a command", "--version", "this program and the parts built in",
+             "--help", "this page");
   return 0;
 }
 
@@ -42,7 +44,8 @@ int print_version() {
 }
 
 int dispatch(const std::vector<std::string>& args) {
-  if (args.empty() || args[0] == "--help" || args[0] == "-h" || args[0] == "help") return print_help();
+  if (args.empty() || args[0] == "--help" || args[0] == "-h" || args[0] == "help")
+    return print_help();
   if (args[0] == "--version" || args[0] == "version") return print_version();
   const adjoin::cli::Args rest = adjoin::cli::Args(args).subspan(1);
   std::vector<std::string> names;
@@ -64,17 +67,19 @@ int main(int argc, char** argv) {
   for (std::string& arg : args) arg = adjoin::cli::normalized_flag(std::move(arg));
   try {
     const int status = dispatch(args);
-    std::cout.flush();
+    if (!std::cout.flush() || std::fflush(stdout) != 0) {
+      throw Error(ErrorKind::kIo, "standard output cannot be written to");
+    }
     return status;
   } catch (const Error& e) {
     std::cout.flush();
-    std::cerr << "adjoin: error: " << e.what() << '\n';
+    std::cerr << "adjoin: error: " << adjoin::one_line(e.what()) << '\n';
     return adjoin::exit_code(e.kind());
   } catch (const std::bad_alloc&) {
     std::cerr << "adjoin: error: out of memory\n";
     return 1;
   } catch (const std::exception& e) {
-    std::cerr << "adjoin: error: internal: " << e.what() << '\n';
+    std::cerr << "adjoin: error: internal: " << adjoin::one_line(e.what()) << '\n';
     return 1;
   }
 }

@@ -28,13 +28,15 @@ int run_torch_command(std::string_view name, Args args) {
                 fmt::format("{} needs the LibTorch part of this program: {}", name, dlerror()));
   }
   const auto entry = reinterpret_cast<TorchEntry>(dlsym(library, kTorchEntry));
-  if (entry == nullptr) throw Error(ErrorKind::kMissingPart, path.string() + " is of another version");
+  if (entry == nullptr)
+    throw Error(ErrorKind::kMissingPart, path.string() + " is of another version");
   std::vector<const char*> pointers;
   for (const std::string& arg : args) pointers.push_back(arg.c_str());
   std::vector<char> message(4096);
   int kind = static_cast<int>(ErrorKind::kInternal);
-  const int status = entry(std::string(name).c_str(), static_cast<int>(pointers.size()),
-                           pointers.data(), message.data(), static_cast<int>(message.size()), &kind);
+  const int status =
+      entry(std::string(name).c_str(), static_cast<int>(pointers.size()), pointers.data(),
+            message.data(), static_cast<int>(message.size()), &kind);
   if (status == kFailed) throw Error(static_cast<ErrorKind>(kind), message.data());
   return status;
 }

@@ -14,7 +14,8 @@ std::string describe(const Json& value) {
 }
 
 void throw_wrong_type(const std::string& path, std::string_view wanted, const Json& value) {
-  throw Error(ErrorKind::kConfig, fmt::format("{}: is {}, must be {}", path, describe(value), wanted));
+  throw Error(ErrorKind::kConfig,
+              fmt::format("{}: is {}, must be {}", path, describe(value), wanted));
 }
 
 void check_range(const std::string& path, double value, Range range) {

@@ -9,7 +9,8 @@
 //   }
 //
 //   Json json = to_json(split);
-//   from_json(json, split, "model.tokens.splits.0");   // strict: missing, extra and wrong are errors
+//   from_json(json, split, "model.tokens.splits.0");   // strict: missing, extra and wrong are
+//   errors
 //
 // A member can be a bool, int64_t, double, string, an enum with `kEnumNames`, nullptr_t, a vector
 // of these, or another struct with `fields`. Errors are Error(kConfig) and open with the path.
@@ -71,17 +72,13 @@ inline Json to_json(const std::string& value) { return value; }
 inline Json to_json(std::nullptr_t) { return nullptr; }
 
 template <class E>
-  requires std::is_enum_v<E>
-Json to_json(E value) {
-  return std::string(enum_name(value));
-}
+requires std::is_enum_v<E> Json to_json(E value) { return std::string(enum_name(value)); }
 
 template <class T>
 Json to_json(const std::vector<T>& values);
 
 template <class T>
-  requires std::is_class_v<T>
-Json to_json(const T& value);
+requires std::is_class_v<T> Json to_json(const T& value);
 
 class JsonWriter {
  public:
@@ -101,8 +98,7 @@ Json to_json(const std::vector<T>& values) {
 }
 
 template <class T>
-  requires std::is_class_v<T>
-Json to_json(const T& value) {
+requires std::is_class_v<T> Json to_json(const T& value) {
   JsonWriter writer;
   T copy = value;  // `fields` lists members for reading too, so it takes them by reference
   fields(writer, copy);
@@ -118,7 +114,7 @@ void from_json(const Json& json, std::string& value, const std::string& path, Ra
 void from_json(const Json& json, std::nullptr_t& value, const std::string& path, Range = {});
 
 template <class E>
-  requires std::is_enum_v<E>
+requires std::is_enum_v<E>
 void from_json(const Json& json, E& value, const std::string& path, Range = {}) {
   if (!json.is_string()) throw_wrong_type(path, "a word", json);
   std::vector<std::string> names;
@@ -130,14 +126,14 @@ void from_json(const Json& json, E& value, const std::string& path, Range = {}) 
     names.emplace_back(name);
   }
   throw Error(ErrorKind::kConfig,
-              fmt::format("{}: unknown value {}; legal: {}", path, json.dump(), join(names)));
+              fmt::format("{}: unknown value {}; legal: {}", path, describe(json), join(names)));
 }
 
 template <class T>
 void from_json(const Json& json, std::vector<T>& values, const std::string& path, Range range = {});
 
 template <class T>
-  requires std::is_class_v<T>
+requires std::is_class_v<T>
 void from_json(const Json& json, T& value, const std::string& path, Range = {});
 
 class JsonReader {
@@ -160,8 +156,8 @@ class JsonReader {
   void finish() const {
     for (const auto& [key, value] : json_.items()) {
       if (std::find(names_.begin(), names_.end(), key) == names_.end()) {
-        throw Error(ErrorKind::kConfig, fmt::format("{}: unknown field \"{}\"{}", path_, key,
-                                                    suggestion(key, names_)));
+        throw Error(ErrorKind::kConfig,
+                    fmt::format("{}: unknown field \"{}\"{}", path_, key, suggestion(key, names_)));
       }
     }
   }
@@ -187,7 +183,7 @@ void from_json(const Json& json, std::vector<T>& values, const std::string& path
 }
 
 template <class T>
-  requires std::is_class_v<T>
+requires std::is_class_v<T>
 void from_json(const Json& json, T& value, const std::string& path, Range) {
   JsonReader reader(json, path);
   fields(reader, value);

@@ -16,6 +16,8 @@ namespace adjoin {
 namespace {
 
 constexpr int kMaxDepth = 64;
+constexpr size_t kMaxKeys =
+    10000;  // of one object: keys that keep their order are searched one by one
 
 }  // namespace
 
@@ -32,6 +34,10 @@ Json parse_json(std::string_view text, std::string_view origin) {
       if (!keys.back().insert(key).second) {
         throw Error(ErrorKind::kData, fmt::format("{}: key \"{}\" stands twice", origin, key));
       }
+      if (keys.back().size() > kMaxKeys) {
+        throw Error(ErrorKind::kData,
+                    fmt::format("{}: an object has more than {} keys", origin, kMaxKeys));
+      }
     }
     return true;
   };
@@ -39,6 +45,8 @@ Json parse_json(std::string_view text, std::string_view origin) {
     return Json::parse(text.begin(), text.end(), check);
   } catch (const Json::parse_error& e) {
     throw Error(ErrorKind::kData, fmt::format("{}: not JSON (byte {})", origin, e.byte));
+  } catch (const Json::out_of_range&) {
+    throw Error(ErrorKind::kData, fmt::format("{}: holds a number too large to read", origin));
   }
 }
 

@@ -9,8 +9,8 @@ namespace adjoin {
 using Json = nlohmann::ordered_json;
 
 /// The whole text as one JSON value. Throws Error(kData) saying where it is broken, when it nests
-/// deeper than any file of ours does, or when an object names a key twice. `origin` (a file name)
-/// opens the message.
+/// deeper or has longer objects than any file of ours, or when an object names a key twice.
+/// `origin` (a file name) opens the message.
 Json parse_json(std::string_view text, std::string_view origin);
 
 /// parse_json of a file of at most `max_bytes`; Error(kIo) when it cannot be read.

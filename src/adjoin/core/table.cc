@@ -74,7 +74,9 @@ std::string with_commas(int64_t value) {
   return digits;
 }
 
-std::string short_count(double value) { return three_digits(value, 1000, {"", "k", "M", "G", "T", "P"}); }
+std::string short_count(double value) {
+  return three_digits(value, 1000, {"", "k", "M", "G", "T", "P"});
+}
 
 std::string short_bytes(double bytes) {
   return three_digits(bytes, 1024, {"B", "KiB", "MiB", "GiB", "TiB"});

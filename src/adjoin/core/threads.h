@@ -19,8 +19,8 @@ int default_threads();
 /// that loads LibTorch later.
 void let_waiting_threads_sleep();
 
-/// Keeps freed memory in the process instead of handing it back after every tensor, so that the next
-/// tensor does not fault its pages in again.
+/// Keeps freed memory in the process instead of handing it back after every tensor, so that the
+/// next tensor does not fault its pages in again.
 void keep_freed_memory();
 
 }  // namespace adjoin

@@ -9,6 +9,8 @@ template <class... Visitors>
 struct Overloaded : Visitors... {
   using Visitors::operator()...;
 };
+template <class... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;  // clang 14 needs to be told
 
 int64_t product(const std::vector<int64_t>& shape) {
   int64_t size = 1;

@@ -47,8 +47,8 @@ struct Cost {
   int64_t params_trainable = 0;  ///< without the fixed ones
   Macs macs;                     ///< of one image
   int64_t weight_bytes = 0;      ///< of the stored parameters in float32
-  int64_t activation_bytes = 0;  ///< of all values one image makes on its way, in float32, attention
-                                 ///< matrices included: what training holds per image
+  int64_t activation_bytes = 0;  ///< of all values one image makes on its way, in float32,
+                                 ///< attention matrices included: what training holds per image
   std::vector<BlockCost> blocks;
 };
 

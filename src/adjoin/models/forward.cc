@@ -12,10 +12,9 @@ Output forward(const ModelSpec& spec, const Weights& weights, const torch::Tenso
                const nn::Context& context) {
   if (images.dim() != 4 || images.size(1) != spec.in_chans || images.size(2) != spec.img_size ||
       images.size(3) != spec.img_size) {
-    throw Error(ErrorKind::kData,
-                fmt::format("{}: images are ({}), must be (batch, {}, {}, {})", spec.name,
-                            fmt::join(images.sizes(), ", "), spec.in_chans, spec.img_size,
-                            spec.img_size));
+    throw Error(ErrorKind::kData, fmt::format("{}: images are ({}), must be (batch, {}, {}, {})",
+                                              spec.name, fmt::join(images.sizes(), ", "),
+                                              spec.in_chans, spec.img_size, spec.img_size));
   }
   return std::visit(
       [&](const auto& family) { return forward_family(spec, family, weights, images, context); },

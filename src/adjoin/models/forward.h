@@ -33,7 +33,8 @@ Output forward_family(const ModelSpec& spec, const T2tSpec& t2t, const Weights& 
 Output forward_family(const ModelSpec& spec, const SwinSpec& swin, const Weights& weights,
                       const torch::Tensor& images, const nn::Context& context);
 
-/// What ViT and T2T share: class token(s), positions, blocks, norm, head(s) on patch tokens (B, N, C).
+/// What ViT and T2T share: class token(s), positions, blocks, norm, head(s) on patch tokens (B, N,
+/// C).
 Output token_trunk(const ModelSpec& spec, PoolKind pool, const Weights& weights,
                    const torch::Tensor& patches, const nn::Context& context);
 

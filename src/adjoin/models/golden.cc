@@ -143,10 +143,11 @@ Weights golden_weights(const ModelSpec& spec) {
 }
 
 ModelSpec golden_spec(const Json& golden) {
-  static const std::map<std::string, std::string> kBase = {{"deit", "deit_tiny_patch16_224"},
-                                                           {"vit", "vit_tiny_patch16_224"},
-                                                           {"t2t", "t2t_vit_7"},
-                                                           {"swin", "swin_tiny_patch4_window7_224"}};
+  static const std::map<std::string, std::string> kBase = {
+      {"deit", "deit_tiny_patch16_224"},
+      {"vit", "vit_tiny_patch16_224"},
+      {"t2t", "t2t_vit_7"},
+      {"swin", "swin_tiny_patch4_window7_224"}};
   static const std::map<std::string, std::string> kKeys = {
       {"img_size", "img_size"},   {"patch_size", "patch_size"},
       {"in_chans", "in_chans"},   {"num_classes", "num_classes"},
@@ -166,7 +167,7 @@ ModelSpec golden_spec(const Json& golden) {
     const auto known = kKeys.find(key);
     if (known != kKeys.end()) overrides.push_back({known->second, as_value(value)});
   }
-  return with_overrides(std::move(base), overrides);
+  return with_overrides(base, overrides);
 }
 
 double GoldenReport::stage_error() const {

@@ -18,7 +18,8 @@ namespace adjoin::models {
 /// float64, on the CPU
 torch::Tensor golden_uniform(const std::string& name, at::IntArrayRef shape);
 
-/// The weights of a golden file, float64, under our names (they are filled under the official ones).
+/// The weights of a golden file, float64, under our names (they are filled under the official
+/// ones).
 Weights golden_weights(const ModelSpec& spec);
 
 /// The network a golden file was made with, from its "config". Error(kData) when it is not one.
@@ -27,7 +28,8 @@ ModelSpec golden_spec(const Json& golden);
 /// How one recorded value compares.
 struct GoldenRow {
   std::string name;  ///< "logits", "blocks.3", "norm"
-  double error;      ///< largest absolute difference of the logits; for stages also relative: norms are large
+  double error;  ///< largest absolute difference of the logits; for stages also relative: norms are
+                 ///< large
 };
 
 struct GoldenReport {

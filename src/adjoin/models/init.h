@@ -5,9 +5,9 @@
 
 namespace adjoin::models {
 
-/// Start values of a network by the init rules of tensors(spec), float32 on the CPU. Every tensor is
-/// drawn from its own stream, a function of seed and name: adding a block leaves the others as they
-/// were.
+/// Start values of a network by the init rules of tensors(spec), float32 on the CPU. Every tensor
+/// is drawn from its own stream, a function of seed and name: adding a block leaves the others as
+/// they were.
 Weights init(const ModelSpec& spec, uint64_t seed);
 
 /// One tensor of it.

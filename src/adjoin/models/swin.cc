@@ -10,8 +10,8 @@ namespace {
 /// 2x2 neighbours side by side, offsets (0,0) (1,0) (0,1) (1,1), norm, reduction.
 ///
 /// (B, G G, C) -> (B, G G / 4, C')
-torch::Tensor merge_patches(const Weights& weights, const std::string& prefix, double eps, int64_t grid,
-                            const torch::Tensor& x) {
+torch::Tensor merge_patches(const Weights& weights, const std::string& prefix, double eps,
+                            int64_t grid, const torch::Tensor& x) {
   const int64_t half = grid / 2;
   const auto merged = x.view({x.size(0), half, 2, half, 2, x.size(2)})
                           .permute({0, 1, 3, 4, 2, 5})  // column offset before row offset
@@ -34,7 +34,8 @@ Output forward_family(const ModelSpec& spec, const SwinSpec& swin, const Weights
   const auto enter_stage = [&](size_t wanted, torch::Tensor tokens) {
     while (stage < wanted) {
       const std::string name = "layers." + std::to_string(stage + 1) + ".downsample";
-      tokens = merge_patches(weights, name + ".", spec.norm_eps, stage_grid(spec, swin, stage), tokens);
+      tokens =
+          merge_patches(weights, name + ".", spec.norm_eps, stage_grid(spec, swin, stage), tokens);
       context.report(name, tokens);
       ++stage;
     }

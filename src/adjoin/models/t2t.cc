@@ -17,14 +17,17 @@ constexpr double kPerformerDropout = 0.1;
 /// (B, N, in) -> (B, N, dim); the shortcut is v, since the input is wider.
 torch::Tensor performer_layer(const Weights& weights, const std::string& prefix, double eps,
                               const torch::Tensor& x, const nn::Context& context) {
-  const auto kqv = nn::linear(weights, prefix + "kqv.", nn::layer_norm(weights, prefix + "norm1.", x, eps));
+  const auto kqv =
+      nn::linear(weights, prefix + "kqv.", nn::layer_norm(weights, prefix + "norm1.", x, eps));
   const auto parts = kqv.chunk(3, -1);  // k, q, v
   const auto mixed = nn::performer(parts[1], parts[0], parts[2], weights.at(prefix + "w"));
   const auto y =
-      parts[2].to(x.scalar_type()) + nn::dropout(nn::linear(weights, prefix + "proj.", mixed), kPerformerDropout, context);
+      parts[2].to(x.scalar_type()) +
+      nn::dropout(nn::linear(weights, prefix + "proj.", mixed), kPerformerDropout, context);
   const auto hidden = torch::gelu(
       nn::linear(weights, prefix + "mlp.0.", nn::layer_norm(weights, prefix + "norm2.", y, eps)));
-  return y + nn::dropout(nn::linear(weights, prefix + "mlp.2.", hidden), kPerformerDropout, context);
+  return y +
+         nn::dropout(nn::linear(weights, prefix + "mlp.2.", hidden), kPerformerDropout, context);
 }
 
 /// (B, N, in) -> (B, N, dim); scores are scaled by in^-1/2, as in the official code.
@@ -34,8 +37,10 @@ torch::Tensor transformer_layer(const Weights& weights, const std::string& prefi
       nn::linear(weights, prefix + "attn.qkv.", nn::layer_norm(weights, prefix + "norm1.", x, eps));
   const double scale = 1 / std::sqrt(static_cast<double>(x.size(2)));
   const auto mixed = nn::softmax_attention(qkv, /*heads=*/1, scale);
-  const auto y = qkv.chunk(3, -1)[2].to(x.scalar_type()) + nn::linear(weights, prefix + "attn.proj.", mixed);
-  return y + nn::mlp(weights, prefix + "mlp.", nn::layer_norm(weights, prefix + "norm2.", y, eps), context);
+  const auto y =
+      qkv.chunk(3, -1)[2].to(x.scalar_type()) + nn::linear(weights, prefix + "attn.proj.", mixed);
+  return y + nn::mlp(weights, prefix + "mlp.", nn::layer_norm(weights, prefix + "norm2.", y, eps),
+                     context);
 }
 
 /// Overlapping k x k neighbourhoods as tokens, channel-major.
@@ -57,7 +62,7 @@ Output forward_family(const ModelSpec& spec, const T2tSpec& t2t, const Weights& 
     const std::string name = "tokens_to_token.attention" + std::to_string(i);
     const bool is_performer = t2t.tokens.kind == TokensKind::kPerformer;
     x = (is_performer ? performer_layer : transformer_layer)(weights, name + ".", spec.norm_eps, x,
-                                                            context);
+                                                             context);
     context.report(name, x);
     const int64_t grid = shapes[i - 1].out_grid;
     const auto image = x.transpose(1, 2).reshape({x.size(0), x.size(2), grid, grid});

@@ -11,8 +11,8 @@
 namespace adjoin::nn {
 namespace {
 
-torch::Tensor attention(const PlacedBlock& placed, const Weights& weights, const std::string& prefix,
-                        const torch::Tensor& x, const Context& context) {
+torch::Tensor attention(const PlacedBlock& placed, const Weights& weights,
+                        const std::string& prefix, const torch::Tensor& x, const Context& context) {
   const BlockSpec& spec = *placed.block;
   if (placed.window) return window_attention(weights, prefix, x, spec, *placed.window, context);
   const double scale = 1 / std::sqrt(static_cast<double>(spec.head_dim));
@@ -29,8 +29,8 @@ torch::Tensor block(const PlacedBlock& placed, double norm_eps, const Weights& w
   const auto attended = attention(placed, weights, prefix + "attn.",
                                   layer_norm(weights, prefix + "norm1.", x, norm_eps), context);
   const auto y = x + drop_path(attended, rate, context);
-  const auto fed = mlp(weights, prefix + "mlp.", layer_norm(weights, prefix + "norm2.", y, norm_eps),
-                       context);
+  const auto fed =
+      mlp(weights, prefix + "mlp.", layer_norm(weights, prefix + "norm2.", y, norm_eps), context);
   return y + drop_path(fed, rate, context);
 }
 

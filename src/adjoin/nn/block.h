@@ -8,8 +8,8 @@
 
 namespace adjoin::nn {
 
-/// One pre-norm transformer block: x += drop_path(attention(norm1 x)); x += drop_path(mlp(norm2 x)),
-/// with the tensors under `placed.name`. Attention is inside windows where the block has one.
+/// One pre-norm transformer block: x += drop_path(attention(norm1 x)); x += drop_path(mlp(norm2
+/// x)), with the tensors under `placed.name`. Attention is inside windows where the block has one.
 ///
 /// (B, N, C) -> (B, N, C)
 torch::Tensor block(const PlacedBlock& placed, double norm_eps, const Weights& weights,

@@ -31,7 +31,7 @@ using Tap = std::function<void(std::string_view name, const torch::Tensor& value
 
 struct Context {
   bool is_training = false;
-  double dropout = 0;                  ///< on embeddings, attention output and MLP, in training
+  double dropout = 0;                   ///< on embeddings, attention output and MLP, in training
   TorchOptional<torch::Generator> rng;  ///< of dropout and drop-path; LibTorch's default otherwise
   Tap tap;
   Constants* constants = nullptr;  ///< without it they are made anew in each pass
@@ -48,8 +48,8 @@ torch::Tensor constant(const Context& context, const std::string& key,
 /// x with each value zeroed with chance `rate` and the rest scaled up; x itself outside training.
 torch::Tensor dropout(const torch::Tensor& x, double rate, const Context& context);
 
-/// Stochastic depth (Huang et al. 2016): zeroes whole samples of a branch (B, ..) with chance `rate`
-/// and scales the rest up; the branch itself outside training.
+/// Stochastic depth (Huang et al. 2016): zeroes whole samples of a branch (B, ..) with chance
+/// `rate` and scales the rest up; the branch itself outside training.
 torch::Tensor drop_path(const torch::Tensor& branch, double rate, const Context& context);
 
 }  // namespace adjoin::nn

@@ -11,7 +11,7 @@ torch::Tensor patch_embed(const Weights& weights, const std::string& prefix,
   const int64_t rows = image.size(2) / patch;
   const int64_t cols = image.size(3) / patch;
   const auto patches = image.reshape({batch, chans, rows, patch, cols, patch})
-                           .permute({0, 2, 4, 1, 3, 5})                          // (B, r, c, C, P, P)
+                           .permute({0, 2, 4, 1, 3, 5})  // (B, r, c, C, P, P)
                            .reshape({batch, rows * cols, chans * patch * patch});  // (B, N, C P P)
   return torch::linear(patches, weight.flatten(1), weights.at(prefix + "bias"));
 }

@@ -10,14 +10,14 @@ namespace adjoin {
 enum class NormPlacement { kPre };
 
 template <>
-inline constexpr auto kEnumNames<NormPlacement> = std::to_array<EnumName<NormPlacement>>(
-    {{"pre", NormPlacement::kPre}});
+inline constexpr auto kEnumNames<NormPlacement> =
+    std::to_array<EnumName<NormPlacement>>({{"pre", NormPlacement::kPre}});
 
 enum class MixerKind { kSoftmax };
 
 template <>
-inline constexpr auto kEnumNames<MixerKind> = std::to_array<EnumName<MixerKind>>(
-    {{"softmax", MixerKind::kSoftmax}});
+inline constexpr auto kEnumNames<MixerKind> =
+    std::to_array<EnumName<MixerKind>>({{"softmax", MixerKind::kSoftmax}});
 
 /// How tokens see each other.
 struct Mixer {
@@ -62,8 +62,8 @@ void fields(Visitor& visit, BlockSpec& block) {
 enum class SkipKind { kIdentity };
 
 template <>
-inline constexpr auto kEnumNames<SkipKind> = std::to_array<EnumName<SkipKind>>(
-    {{"identity", SkipKind::kIdentity}});
+inline constexpr auto kEnumNames<SkipKind> =
+    std::to_array<EnumName<SkipKind>>({{"identity", SkipKind::kIdentity}});
 
 /// Adds the output of block `from` to the input of block `to`; both count over all blocks.
 struct Skip {
@@ -85,8 +85,8 @@ void fields(Visitor& visit, Skip& skip) {
 enum class PoolKind { kToken, kAvg };
 
 template <>
-inline constexpr auto kEnumNames<PoolKind> = std::to_array<EnumName<PoolKind>>(
-    {{"token", PoolKind::kToken}, {"avg", PoolKind::kAvg}});
+inline constexpr auto kEnumNames<PoolKind> =
+    std::to_array<EnumName<PoolKind>>({{"token", PoolKind::kToken}, {"avg", PoolKind::kAvg}});
 
 /// A learned table, or the fixed sines and cosines of T2T-ViT.
 enum class PosEmbed { kLearned, kSinusoid };

@@ -13,6 +13,7 @@ constexpr int64_t kVersion = 1;
 
 /// The family word of each alternative of ModelSpec::family, in its order.
 constexpr std::string_view kFamilies[] = {"vit", "t2t", "swin"};
+static_assert(std::size(kFamilies) == std::variant_size_v<decltype(ModelSpec::family)>);
 
 template <class Visitor>
 void common_fields(Visitor& visit, ModelSpec& spec) {
@@ -117,8 +118,8 @@ ModelSpec spec_from_json(const Json& json) {
   const auto family = json.find("family");
   if (family == json.end()) throw Error(ErrorKind::kConfig, "model: field \"family\" is missing");
   if (!family->is_string()) throw_wrong_type("model.family", "a word", *family);
-  const auto* found = std::find(std::begin(kFamilies), std::end(kFamilies),
-                                family->get_ref<const std::string&>());
+  const auto* found =
+      std::find(std::begin(kFamilies), std::end(kFamilies), family->get_ref<const std::string&>());
   if (found == std::end(kFamilies)) {
     throw Error(ErrorKind::kConfig, fmt::format("model.family: unknown value {}; legal: {}",
                                                 describe(*family), fmt::join(kFamilies, ", ")));
@@ -147,7 +148,8 @@ ModelSpec read_spec_file(const std::string& path) {
 }
 
 void validate(const ModelSpec& spec) {
-  // One field check for every way in: what the ranges of `fields` refuse in a file they refuse here.
+  // One field check for every way in: what the ranges of `fields` refuse in a file they refuse
+  // here.
   ModelSpec copy = spec;
   read_spec_fields(spec_to_json(spec), copy);
   std::visit([&](const auto& family) { validate_family(spec, family); }, spec.family);

@@ -52,18 +52,17 @@ void validate(const ModelSpec& spec);
 /// Calls `visit` with every block in the order they run.
 template <class Spec, class Visit>
 void for_each_block(Spec& spec, Visit visit) {
-  const auto each = [&](auto& blocks) {
-    for (auto& block : blocks) visit(block);
-  };
-  if (auto* swin = std::get_if<SwinSpec>(&spec.family)) {
-    for (auto& stage : swin->stages) each(stage.blocks);
-  } else {
-    std::visit(
-        [&](auto& family) {
-          if constexpr (requires { family.blocks; }) each(family.blocks);
-        },
-        spec.family);
-  }
+  std::visit(
+      [&](auto& family) {
+        if constexpr (requires { family.stages; }) {
+          for (auto& stage : family.stages) {
+            for (auto& block : stage.blocks) visit(block);
+          }
+        } else {
+          for (auto& block : family.blocks) visit(block);
+        }
+      },
+      spec.family);
 }
 
 /// A block where it stands in its network.
@@ -77,6 +76,7 @@ struct PlacedBlock {
 
 /// All blocks in the order they run. The pointers are into `spec`.
 std::vector<PlacedBlock> placed_blocks(const ModelSpec& spec);
+std::vector<PlacedBlock> placed_blocks(const ModelSpec&& spec) = delete;
 
 /// Most tokens, blocks and channels a spec may have: every count then fits 64 bits.
 inline constexpr int64_t kMostTokens = 262144;

@@ -10,7 +10,8 @@ std::vector<Op> ops(const ModelSpec& spec) {
 
 int64_t OpGraph::add(std::string name, OpDetail detail, std::vector<int64_t> inputs,
                      std::vector<int64_t> shape) {
-  list_.push_back({std::move(name), std::move(detail), std::move(inputs), std::move(shape), block_});
+  list_.push_back(
+      {std::move(name), std::move(detail), std::move(inputs), std::move(shape), block_});
   return static_cast<int64_t>(list_.size()) - 1;
 }
 
@@ -19,9 +20,10 @@ int64_t OpGraph::linear(const std::string& prefix, int64_t input, int64_t out_fe
   std::vector<int64_t> out = shape(input);
   const int64_t in_features = out.back();
   out.back() = out_features;
-  return add(prefix.substr(0, prefix.size() - 1),
-             LinearOp{prefix + "weight", has_bias ? prefix + "bias" : "", in_features, out_features},
-             {input}, std::move(out));
+  return add(
+      prefix.substr(0, prefix.size() - 1),
+      LinearOp{prefix + "weight", has_bias ? prefix + "bias" : "", in_features, out_features},
+      {input}, std::move(out));
 }
 
 int64_t OpGraph::norm(const std::string& prefix, int64_t input) {
@@ -46,7 +48,8 @@ int64_t OpGraph::transformer_block(int64_t x) {
   }
   const std::vector<int64_t> stream = shape(x);
   const int64_t norm1 = norm(prefix + "norm1.", x);
-  const int64_t qkv = linear(prefix + "attn.qkv.", norm1, 3 * block.attention_dim(), spec_.qkv_bias);
+  const int64_t qkv =
+      linear(prefix + "attn.qkv.", norm1, 3 * block.attention_dim(), spec_.qkv_bias);
   AttentionOp attention{block.heads, block.head_dim,
                         1 / std::sqrt(static_cast<double>(block.head_dim)), placed.window, ""};
   if (placed.window) attention.bias_table = prefix + "attn.relative_position_bias_table";

@@ -1,7 +1,7 @@
 #pragma once
 
-// The second of the two tables: the forward pass as data. Each op names its inputs by their place in
-// the list, its tensors by name, and its output shape for one image. Counts, export and the CPU
+// The second of the two tables: the forward pass as data. Each op names its inputs by their place
+// in the list, its tensors by name, and its output shape for one image. Counts, export and the CPU
 // runtime read this; tests hold the LibTorch forward to it.
 
 #include <string>
@@ -35,7 +35,8 @@ struct NormOp {
   std::string weight, bias;
   double eps;
 };
-/// softmax(q k^T scale [+ bias + shift mask]) v on rows [q; k; v], head-major: (N, 3 H d) -> (N, H d).
+/// softmax(q k^T scale [+ bias + shift mask]) v on rows [q; k; v], head-major: (N, 3 H d) -> (N, H
+/// d).
 struct AttentionOp {
   int64_t heads, head_dim;
   double scale;
@@ -75,9 +76,9 @@ struct PoolOp {
 /// Mean of all inputs.
 struct AverageOp {};
 
-using OpDetail = std::variant<PatchEmbedOp, UnfoldOp, LinearOp, NormOp, AttentionOp, PerformerOp,
-                              SliceOp, GeluOp, AddOp, AddTensorOp, PrependOp, MergeOp, PoolOp,
-                              AverageOp>;
+using OpDetail =
+    std::variant<PatchEmbedOp, UnfoldOp, LinearOp, NormOp, AttentionOp, PerformerOp, SliceOp,
+                 GeluOp, AddOp, AddTensorOp, PrependOp, MergeOp, PoolOp, AverageOp>;
 
 struct Op {
   std::string name;  ///< "blocks.0.attn.qkv"; a block's last op has the block's own name

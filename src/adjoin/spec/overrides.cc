@@ -15,6 +15,9 @@ bool is_shorthand(std::string_view key) {
   return std::find(std::begin(kShorthands), std::end(kShorthands), key) != std::end(kShorthands);
 }
 
+/// Fields that say what the others mean.
+bool is_fixed(std::string_view key) { return key == "family" || key == "version"; }
+
 [[noreturn]] void refuse(std::string_view key, const std::string& reason) {
   throw Error(ErrorKind::kConfig, fmt::format("model.{}: {}", key, reason));
 }
@@ -38,8 +41,9 @@ class Shorthands {
       double number = 0;
       const char* last = text.data() + end;
       const auto [stop, failure] = std::from_chars(text.data() + begin, last, number);
-      const bool is_whole = key == "mlp_ratio" || key == "drop_path" || number == std::floor(number);
-      const bool is_legal = key == "drop_path" ? number >= 0 && number < 1 : number > 0;
+      const bool is_whole =
+          key == "mlp_ratio" || key == "drop_path" || number == std::floor(number);
+      const bool is_legal = key == "drop_path" ? number >= 0 && number <= 0.99 : number > 0;
       if (failure != std::errc() || stop != last || !is_whole || !is_legal || number > 1e6) {
         refuse(key, fmt::format("is \"{}\", must be {}", text, wanted(key)));
       }
@@ -58,14 +62,15 @@ class Shorthands {
     if (found == values_.end()) return std::nullopt;
     const std::vector<double>& list = found->second;
     if (list.size() != 1 && list.size() != count) {
-      refuse(key, fmt::format("has {} values, must have 1 or {}", list.size(), count));
+      refuse(key, fmt::format("has {} values, must have {}", list.size(),
+                              count == 1 ? "one" : fmt::format("1 or {}", count)));
     }
     return list.size() == 1 ? list[0] : list[i];
   }
 
  private:
   static std::string_view wanted(const std::string& key) {
-    if (key == "drop_path") return "a number from 0 to below 1";
+    if (key == "drop_path") return "a number from 0 to 0.99";
     if (key == "mlp_ratio") return "a positive number, or a list of them";
     return "a positive integer, or a list of them";
   }
@@ -105,7 +110,8 @@ void rewrite_block(BlockSpec& block, int64_t old_dim, int64_t new_dim, const Sho
 template <class Block>
 void resize(std::vector<Block>& blocks, std::optional<double> depth) {
   if (!depth) return;
-  if (*depth > kMostBlocks) refuse("depth", fmt::format("is {}, must be 1 to {}", *depth, kMostBlocks));
+  if (*depth > kMostBlocks)
+    refuse("depth", fmt::format("is {}, must be 1 to {}", *depth, kMostBlocks));
   if (blocks.empty()) refuse("depth", "there is no block to repeat in an empty stage");
   const Block last = blocks.back();
   blocks.resize(static_cast<size_t>(*depth), last);
@@ -182,10 +188,13 @@ void set_drop_path(ModelSpec& spec, double rate) {
 }
 
 /// What a text means where `current` stands now: text for text, else JSON if it is JSON.
-Json parse_value(const Json& current, const std::string& text) {
-  if (current.is_string()) return text;
-  Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  return parsed.is_discarded() ? Json(text) : parsed;
+Json parse_value(const Json& current, const Override& change) {
+  if (current.is_string() || !Json::accept(change.value)) return change.value;
+  try {
+    return parse_json(change.value, "model." + change.key);
+  } catch (const Error& e) {
+    throw Error(ErrorKind::kConfig, e.what());
+  }
 }
 
 /// Writes `value` at the dotted path, which must exist.
@@ -197,11 +206,11 @@ void set_path(Json& root, const Override& change) {
     const std::string part = change.key.substr(begin, end - begin);
     if (at->is_array()) {
       size_t index = 0;
-      const auto [stop, failure] =
-          std::from_chars(part.data(), part.data() + part.size(), index);
+      const auto [stop, failure] = std::from_chars(part.data(), part.data() + part.size(), index);
       if (failure != std::errc() || stop != part.data() + part.size() || index >= at->size()) {
-        throw Error(ErrorKind::kConfig, fmt::format("{}: no entry \"{}\"; there are {}, counted from 0",
-                                                    path, part, at->size()));
+        throw Error(ErrorKind::kConfig,
+                    fmt::format("{}: no entry \"{}\"; there are {}, counted from 0", path, part,
+                                at->size()));
       }
       at = &(*at)[index];
     } else if (at->is_object() && at->contains(part)) {
@@ -209,26 +218,30 @@ void set_path(Json& root, const Override& change) {
     } else {
       std::vector<std::string> names;
       if (at->is_object()) {
-        for (const auto& [key, value] : at->items()) names.push_back(key);
+        for (const auto& [key, value] : at->items()) {
+          const bool is_listed = at == &root && (is_fixed(key) || is_shorthand(key));
+          if (!is_listed) names.push_back(key);
+        }
       }
       if (at == &root) names.insert(names.end(), std::begin(kShorthands), std::end(kShorthands));
       throw Error(ErrorKind::kConfig,
-                  names.empty() ? fmt::format("{}: has no fields, so no \"{}\"", path, part)
-                                : fmt::format("unknown key {}.{}{}", path, part, suggestion(part, names)));
+                  names.empty()
+                      ? fmt::format("{}: has no fields, so no \"{}\"", path, part)
+                      : fmt::format("unknown key {}.{}{}", path, part, suggestion(part, names)));
     }
     path += "." + part;
     begin = end + 1;
   }
-  *at = parse_value(*at, change.value);
+  *at = parse_value(*at, change);
 }
 
 }  // namespace
 
-ModelSpec with_overrides(ModelSpec spec, const std::vector<Override>& overrides) {
+ModelSpec with_overrides(const ModelSpec& spec, const std::vector<Override>& overrides) {
   Shorthands given;
   Json json = spec_to_json(spec);
   for (const Override& change : overrides) {
-    if (change.key == "family" || change.key == "version") refuse(change.key, "cannot be changed");
+    if (is_fixed(change.key)) refuse(change.key, "cannot be changed");
     if (is_shorthand(change.key)) {
       given.add(change.key, change.value);
     } else if (change.key.find('.') == std::string::npos) {

@@ -21,6 +21,6 @@ struct Override {
 /// "2,2,6,2" gives one value per block, or per stage of a Swin. Unless given, head_dim is
 /// embed_dim / heads and hidden keeps its ratio to embed_dim. A Swin's shifts follow its window.
 /// Whatever the order they are given in, whole-network keys act before those of single blocks.
-ModelSpec with_overrides(ModelSpec spec, const std::vector<Override>& overrides);
+ModelSpec with_overrides(const ModelSpec& spec, const std::vector<Override>& overrides);
 
 }  // namespace adjoin

@@ -16,7 +16,8 @@ std::optional<std::string> misfit(const SwinSpec& swin, int64_t img_size, int64_
   for (size_t s = 0; s < swin.stages.size(); ++s) {
     const bool is_last = s + 1 == swin.stages.size();
     if (grid > window && grid % window != 0) {
-      return fmt::format("window {} does not divide the {}x{} grid of stage {}", window, grid, grid, s);
+      return fmt::format("window {} does not divide the {}x{} grid of stage {}", window, grid, grid,
+                         s);
     }
     if (!is_last && (grid % 2 != 0 || grid < 2)) {
       return fmt::format("the {}x{} grid of stage {} cannot be halved", grid, grid, s);
@@ -31,7 +32,8 @@ std::string legal_sizes(const SwinSpec& swin, int64_t img_size) {
   constexpr int64_t kFarthest = 1024;
   std::string text;
   for (const int64_t step : {-1, 1}) {
-    for (int64_t size = img_size; size > 0 && std::abs(size - img_size) <= kFarthest; size += step) {
+    for (int64_t size = img_size; size > 0 && std::abs(size - img_size) <= kFarthest;
+         size += step) {
       if (!misfit(swin, size, swin.window)) {
         text += fmt::format("{}{}", text.empty() ? "nearest legal img_size: " : " or ", size);
         break;
@@ -43,7 +45,8 @@ std::string legal_sizes(const SwinSpec& swin, int64_t img_size) {
     if (!misfit(swin, img_size, window)) windows.push_back(std::to_string(window));
   }
   if (!windows.empty()) {
-    text += (text.empty() ? "" : "; ") + fmt::format("legal windows at {}: ", img_size) + join(windows);
+    text +=
+        (text.empty() ? "" : "; ") + fmt::format("legal windows at {}: ", img_size) + join(windows);
   }
   return text.empty() ? "" : "; " + text;
 }
@@ -82,11 +85,12 @@ void validate_family(const ModelSpec& model, const SwinSpec& swin) {
     for (size_t b = 0; b < swin.stages[s].blocks.size(); ++b) {
       const int64_t shift = swin.stages[s].blocks[b].shift;
       if (shift > most) {
-        throw Error(ErrorKind::kConfig,
-                    fmt::format("model.stages.{}.blocks.{}.shift: is {}, must be {} with windows of "
-                                "{} on a {}x{} grid",
-                                s, b, shift, most == 0 ? "0" : fmt::format("0 to {}", most), window,
-                                stage_grid(model, swin, s), stage_grid(model, swin, s)));
+        throw Error(
+            ErrorKind::kConfig,
+            fmt::format("model.stages.{}.blocks.{}.shift: is {}, must be {} with windows of "
+                        "{} on a {}x{} grid",
+                        s, b, shift, most == 0 ? "0" : fmt::format("0 to {}", most), window,
+                        stage_grid(model, swin, s), stage_grid(model, swin, s)));
       }
     }
   }
@@ -123,10 +127,10 @@ std::vector<TensorInfo> tensors_of(const ModelSpec& model, const SwinSpec& swin)
 std::vector<Op> ops_of(const ModelSpec& model, const SwinSpec& swin) {
   OpGraph graph(model);
   int64_t grid = stage_grid(model, swin, 0);
-  int64_t x = graph.add(
-      "patch_embed.proj",
-      PatchEmbedOp{"patch_embed.proj.weight", "patch_embed.proj.bias", model.in_chans, swin.patch_size},
-      {kImage}, {grid * grid, swin.stages.front().embed_dim});
+  int64_t x = graph.add("patch_embed.proj",
+                        PatchEmbedOp{"patch_embed.proj.weight", "patch_embed.proj.bias",
+                                     model.in_chans, swin.patch_size},
+                        {kImage}, {grid * grid, swin.stages.front().embed_dim});
   x = graph.norm("patch_embed.norm.", x);
   for (size_t s = 0; s < swin.stages.size(); ++s) {
     if (s > 0) {

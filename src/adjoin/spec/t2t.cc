@@ -60,7 +60,8 @@ int64_t token_layer_ops(OpGraph& graph, const TokensSpec& tokens, size_t index, 
   const int64_t proj = graph.linear(attn + "proj.", mixed, dim, true);
   const int64_t y = graph.add(prefix + "add1", AddOp{}, {v, proj}, {count, dim});
   const int64_t norm2 = graph.norm(prefix + "norm2.", y);
-  const int64_t fc1 = graph.linear(prefix + (is_performer ? "mlp.0." : "mlp.fc1."), norm2, dim, true);
+  const int64_t fc1 =
+      graph.linear(prefix + (is_performer ? "mlp.0." : "mlp.fc1."), norm2, dim, true);
   const int64_t act = graph.gelu(prefix + "mlp.act", fc1);
   const int64_t fc2 = graph.linear(prefix + (is_performer ? "mlp.2." : "mlp.fc2."), act, dim, true);
   return graph.add(name, AddOp{}, {y, fc2}, {count, dim});

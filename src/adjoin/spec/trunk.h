@@ -1,6 +1,7 @@
 #pragma once
 
-// What ViT and T2T share once there are patch tokens: class token(s), positions, blocks, norm, head.
+// What ViT and T2T share once there are patch tokens: class token(s), positions, blocks, norm,
+// head.
 
 #include <vector>
 

@@ -36,7 +36,8 @@ void set_autocast(torch::DeviceType type, bool is_on) {
 torch::Device parse_device(const std::string& text) {
   const bool is_cuda = text == "cuda" || text.starts_with("cuda:");
   if (text != "cpu" && !is_cuda) {
-    throw Error(ErrorKind::kUsage, "--device: unknown device \"" + text + "\"; legal: cpu, cuda, cuda:N");
+    throw Error(ErrorKind::kUsage,
+                "--device: unknown device \"" + text + "\"; legal: cpu, cuda, cuda:N");
   }
   if (!is_cuda) return torch::kCPU;
   const auto count = torch::cuda::device_count();
@@ -46,9 +47,10 @@ torch::Device parse_device(const std::string& text) {
     throw Error(ErrorKind::kUsage, "--device: \"" + text + "\" must be cuda or cuda:N");
   }
   if (count == 0) {
-    throw Error(ErrorKind::kMissingPart,
-                "--device: no GPU is visible to this LibTorch; a CUDA build of LibTorch and an NVIDIA "
-                "driver are needed");
+    throw Error(
+        ErrorKind::kMissingPart,
+        "--device: no GPU is visible to this LibTorch; a CUDA build of LibTorch and an NVIDIA "
+        "driver are needed");
   }
   const int number = std::stoi(index);
   if (number >= static_cast<int>(count)) {

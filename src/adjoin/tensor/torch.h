@@ -1,7 +1,8 @@
 #pragma once
 
 // The one door to LibTorch, and the precompiled header. ivalue.h must come first: without it the
-// LibTorch 1.13 headers do not compile as C++20 under clang (constexpr vector of incomplete IValue).
+// LibTorch 1.13 headers do not compile as C++20 under clang (constexpr vector of incomplete
+// IValue).
 #include <ATen/core/ivalue.h>
 //
 #include <torch/torch.h>

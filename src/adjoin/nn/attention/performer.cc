@@ -24,11 +24,11 @@ torch::Tensor performer(const torch::Tensor& q, const torch::Tensor& k, const to
                         const torch::Tensor& w, double eps) {
   const Autocast exact(q.device(), false);  // exp of a bfloat16 product is wrong by several percent
   const auto features = widened(w);
-  const auto qf = positive_features(widened(q), features);                     // (B, N, m)
-  const auto kf = positive_features(widened(k), features);                     // (B, N, m)
-  const auto norm = torch::matmul(qf, kf.sum(1).unsqueeze(-1));                // (B, N, 1)
-  const auto values = torch::matmul(kf.transpose(1, 2), widened(v));           // (B, m, d)
-  return (torch::matmul(qf, values) / (norm + eps)).to(v.scalar_type());       // (B, N, d)
+  const auto qf = positive_features(widened(q), features);                // (B, N, m)
+  const auto kf = positive_features(widened(k), features);                // (B, N, m)
+  const auto norm = torch::matmul(qf, kf.sum(1).unsqueeze(-1));           // (B, N, 1)
+  const auto values = torch::matmul(kf.transpose(1, 2), widened(v));      // (B, m, d)
+  return (torch::matmul(qf, values) / (norm + eps)).to(v.scalar_type());  // (B, N, d)
 }
 
 }  // namespace adjoin::nn

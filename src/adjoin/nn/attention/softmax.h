@@ -11,7 +11,14 @@ namespace adjoin::nn {
 /// (B, N, 3 H d) -> (3, B, H, N, d), contiguous
 torch::Tensor split_heads(const torch::Tensor& qkv, int64_t heads);
 
-/// softmax(q k^T scale + bias) v. `bias` broadcasts to (.., H, N, N) and may be undefined.
+/// softmax(q k^T scale + bias) v, written out. `bias` broadcasts to (.., N, N) and may be
+/// undefined.
+///
+/// three times (.., N, d) -> (.., N, d)
+torch::Tensor plain_attention(const torch::Tensor& q, const torch::Tensor& k,
+                              const torch::Tensor& v, double scale, const torch::Tensor& bias);
+
+/// The same by the fastest way this device, type and LibTorch have.
 ///
 /// three times (.., H, N, d) -> (.., H, N, d)
 torch::Tensor scaled_dot_product(const torch::Tensor& q, const torch::Tensor& k,

@@ -1,0 +1,50 @@
+# What a person types; CMake does the work. `make` alone lists the targets.
+.DEFAULT_GOAL := help
+.PHONY: help build demo test bench format lint headers asan clean
+
+adjoin  := build/release/bin/adjoin
+sources  = $(shell git ls-files '*.cc' '*.h')
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*##  */\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+build:  ## install what is missing, configure, compile
+	tools/install-deps
+	cmake --preset release
+	cmake --build --preset release
+
+demo: build  ## the catalog with its costs, then one network beside its authors' output
+	$(adjoin) models
+	$(adjoin) verify tests/golden/deit_tiny_patch16_224.json
+
+test: build  ## all tests
+	ctest --preset release
+
+bench: build  ## forward and training speed beside Python PyTorch, interleaved
+	tools/install-deps --bench
+	/usr/bin/python3 bench/forward.py --worker build/release/bench/bench_forward --rounds 25 --require 0.97
+
+format:  ## clang-format every tracked source
+	tools/install-deps --lint
+	clang-format -i $(sources)
+
+lint:  ## include order, format, clang-tidy over what knows no LibTorch
+	tools/install-deps --lint
+	cmake --preset release
+	tools/check_tree
+	clang-format --dry-run -Werror $(sources)
+	clang-tidy --quiet -p build/release $$(tools/check_tree --torch-free)
+
+headers:  ## every public header compiles on its own
+	tools/install-deps
+	cmake --preset release
+	cmake --build --preset release --target all_verify_interface_header_sets
+
+asan:  ## the unit tests under address and undefined behaviour sanitizers
+	tools/install-deps
+	cmake --preset asan
+	cmake --build --preset asan
+	ctest --preset asan
+
+clean:  ## remove build/
+	rm -rf build
