@@ -4,7 +4,6 @@
 #include <sched.h>
 
 #include <cstdlib>
-#include <limits>
 
 namespace adjoin {
 
@@ -28,8 +27,11 @@ void let_waiting_threads_sleep() {
 }
 
 void keep_freed_memory() {
-  mallopt(M_MMAP_THRESHOLD, std::numeric_limits<int>::max());
-  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  constexpr int kNever = -1;
+  constexpr int kStepBytes = 64 << 20;
+  mallopt(M_MMAP_MAX, 0);  // a mapping of its own is unmapped when it is freed
+  mallopt(M_TRIM_THRESHOLD, kNever);
+  mallopt(M_TOP_PAD, kStepBytes);
 }
 
 }  // namespace adjoin

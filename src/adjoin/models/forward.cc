@@ -1,6 +1,7 @@
 #include "adjoin/models/forward.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "adjoin/core/error.h"
 #include "adjoin/nn/block.h"

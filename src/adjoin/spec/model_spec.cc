@@ -1,5 +1,7 @@
 #include "adjoin/spec/model_spec.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
