@@ -16,7 +16,7 @@ inline torch::Tensor images_for(const ModelSpec& spec, int64_t batch) {
 }
 
 /// Executed MACs equal ops(spec), counted parameters equal `cost`, logits have their shape and are
-/// finite, and every trained tensor gets a finite gradient that is not all zero.
+/// finite, and every trained tensor, and no fixed one, gets a gradient, of its shape and finite.
 inline void expect_laws(const ModelSpec& spec) {
   Weights weights = init(spec, 0);
   const Cost counted = cost(spec);
