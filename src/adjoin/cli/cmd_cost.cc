@@ -2,16 +2,34 @@
 #include <iostream>
 
 #include "adjoin/cli/arguments.h"
+#include "adjoin/cli/choice_options.h"
 #include "adjoin/core/table.h"
 #include "adjoin/cost/cost.h"
 
 namespace adjoin::cli {
 namespace {
 
-void print_cost(const std::string& name, const Cost& counted) {
-  const auto row = [](const char* what, const std::string& value, const std::string& more) {
-    std::cout << fmt::format("  {:<20}{:>16}{}{}\n", what, value, more.empty() ? "" : "  ", more);
+double ratio(int64_t small, int64_t large) {
+  return static_cast<double>(small) / static_cast<double>(large);
+}
+
+void print_row(const char* what, const std::string& value, const std::string& more) {
+  std::cout << fmt::format("  {:<20}{:>16}{}{}\n", what, value, more.empty() ? "" : "  ", more);
+}
+
+/// The small network's share of the large one.
+void print_share(const Cost& small, const Cost& large) {
+  const auto row = [](const char* what, int64_t part, int64_t whole) {
+    print_row(what, fmt::format("{:.3f}x", ratio(part, whole)), "of " + with_commas(whole));
   };
+  std::cout << "beside the large network\n";
+  row("parameters", small.params, large.params);
+  row("MACs", small.macs.total(), large.macs.total());
+  std::cout << '\n';
+}
+
+void print_cost(const std::string& name, const Cost& counted) {
+  const auto row = print_row;
   const int64_t fixed = counted.params - counted.params_trainable;
   std::cout << name << '\n';
   row("parameters", with_commas(counted.params),
@@ -38,16 +56,27 @@ int run_cost(Args args) {
   CLI::App app("Parameters, MACs and bytes of a network, in total and block by block.", "cost");
   std::string model;
   std::vector<std::string> sets;
+  ChoiceOptions choice;
   bool is_json = false;
   app.add_option("MODEL", model, "a name of the catalog, or a .json file with a spec")->required();
   add_set_option(app, sets);
+  add_choice_options(app, choice);
   app.add_flag("--json", is_json, "print JSON");
   if (!parse(app, args)) return 0;
   const ModelSpec spec = resolve_model(model, sets);
-  const Cost counted = cost(spec);
+  const Cost large = cost(spec);
+  const auto part = chosen_part(spec, choice);
+  const Cost counted = part ? cost(part->spec) : large;
   if (is_json) {
-    print_json(cost_to_json(spec.name, counted));
+    Json json = cost_to_json(spec.name, counted);
+    if (part) {
+      json["large"] = cost_to_json(spec.name, large);
+      json["ratio"] = {{"params", ratio(counted.params, large.params)},
+                       {"macs", ratio(counted.macs.total(), large.macs.total())}};
+    }
+    print_json(json);
   } else {
+    if (part) print_share(counted, large);
     print_cost(spec.name, counted);
   }
   return 0;

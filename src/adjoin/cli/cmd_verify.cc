@@ -55,12 +55,14 @@ int run_verify(Args args) {
     const models::GoldenReport report = verify_file(file, device, dtype);
     const bool is_good = report.logits_error() <= tolerance && report.are_counts_equal;
     if (!is_good && failed.empty()) failed = report.spec.name;
-    table.add({report.spec.name, fmt::format("{:.1e}", report.logits_error()),
+    const std::string part = report.part.empty() ? "" : " (" + report.part + ")";
+    table.add({report.spec.name + part, fmt::format("{:.1e}", report.logits_error()),
                std::to_string(report.rows.size() - 1), fmt::format("{:.1e}", report.stage_error()),
                report.are_counts_equal ? "equal" : "DIFFER", is_good ? "ok" : "FAILED"});
     Json rows = Json::object();
     for (const auto& row : report.rows) rows[row.name] = row.error;
     results.push_back({{"model", report.spec.name},
+                       {"part", report.part},
                        {"ok", is_good},
                        {"counts_equal", report.are_counts_equal},
                        {"errors", rows}});

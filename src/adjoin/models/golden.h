@@ -34,6 +34,7 @@ struct GoldenRow {
 
 struct GoldenReport {
   ModelSpec spec;
+  std::string part;             ///< which part of it a compressed golden is of: "kept alpha 3"
   std::vector<GoldenRow> rows;  ///< logits first
   bool are_counts_equal;        ///< parameters and MACs by kind, exactly
 

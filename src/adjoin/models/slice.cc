@@ -1,0 +1,46 @@
+#include "adjoin/models/slice.h"
+
+#include "adjoin/models/init.h"
+
+namespace adjoin::models {
+namespace {
+
+/// The first entries of every group along every axis.
+torch::Tensor view(const torch::Tensor& large, const std::vector<Axis>& from,
+                   const std::vector<Axis>& kept) {
+  auto result = large;
+  int64_t dim = 0;
+  for (size_t i = 0; i < from.size(); ++i, ++dim) {
+    if (kept[i].count == from[i].count) continue;
+    if (from[i].groups > 1) {
+      result = result.unflatten(dim, {from[i].groups, from[i].count * from[i].unit});
+      ++dim;
+    }
+    result = result.narrow(dim, 0, kept[i].count * kept[i].unit);
+  }
+  return result;
+}
+
+}  // namespace
+
+Weights views(const Derived& derived, const Weights& large, uint64_t seed) {
+  Weights small;
+  for (const auto& [info, slice] : derived.sources) {
+    small.set(info.name, slice ? view(large.at(slice->name), slice->axes, info.axes)
+                               : init_tensor(info, seed));
+  }
+  return small;
+}
+
+Weights copies(const Derived& derived, const Weights& large, uint64_t seed) {
+  const Weights seen = views(derived, large, seed);
+  Weights small;
+  for (const auto& [info, slice] : derived.sources) {
+    small.set(
+        info.name,
+        seen.at(info.name).detach().reshape(info.shape()).clone(at::MemoryFormat::Contiguous));
+  }
+  return small;
+}
+
+}  // namespace adjoin::models
