@@ -1,6 +1,6 @@
 # What a person types; CMake does the work. `make` alone lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench format lint headers asan clean
+.PHONY: help build demo test bench format lint headers asan fuzz clean
 
 adjoin  := build/release/bin/adjoin
 sources  = $(shell git ls-files '*.cc' '*.h')
@@ -18,11 +18,13 @@ demo: build  ## the catalog with its costs, then one network beside its authors'
 	$(adjoin) verify tests/golden/deit_tiny_patch16_224.json
 
 test: build  ## all tests
+	tools/install-deps --test
 	ctest --preset release
 
-bench: build  ## forward and training speed beside Python PyTorch, interleaved
+bench: build  ## speed of forward, training and loading beside Python PyTorch, interleaved
 	tools/install-deps --bench
 	/usr/bin/python3 bench/forward.py --worker build/release/bench/bench_forward --rounds 25 --require 0.97
+	/usr/bin/python3 bench/load.py --build build/release --require
 
 format:  ## clang-format every tracked source
 	tools/install-deps --lint
@@ -45,6 +47,12 @@ asan:  ## the unit tests under address and undefined behaviour sanitizers
 	cmake --preset asan
 	cmake --build --preset asan
 	ctest --preset asan
+
+fuzz:  ## 20,000 mutated files per format under the sanitizers
+	tools/install-deps
+	cmake --preset asan
+	cmake --build --preset asan --target adjoin_fuzz
+	cd build/asan && UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 tests/fuzz/adjoin_fuzz --files 20000
 
 clean:  ## remove build/
 	rm -rf build

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "adjoin/cli/model_options.h"
 #include "adjoin/spec/catalog.h"
 
 namespace adjoin::cli {
@@ -39,10 +40,7 @@ void add_set_option(CLI::App& app, std::vector<std::string>& sets) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-ModelSpec resolve_model(const std::string& name_or_file, const std::vector<std::string>& sets) {
-  const bool is_file =
-      name_or_file.ends_with(".json") || name_or_file.find('/') != std::string::npos;
-  const ModelSpec spec = is_file ? read_spec_file(name_or_file) : catalog_spec(name_or_file);
+std::vector<Override> parse_overrides(const std::vector<std::string>& sets) {
   std::vector<Override> overrides;
   for (const std::string& set : sets) {
     const size_t equals = set.find('=');
@@ -57,6 +55,22 @@ ModelSpec resolve_model(const std::string& name_or_file, const std::vector<std::
     overrides.push_back(
         {set.substr(kSection.size(), equals - kSection.size()), set.substr(equals + 1)});
   }
+  return overrides;
+}
+
+ModelSpec resolve_model(const std::string& name_or_file, const std::vector<std::string>& sets) {
+  const std::vector<Override> overrides = parse_overrides(sets);
+  if (is_checkpoint_path(name_or_file)) {
+    const io::ModelFile file = io::open_model(name_or_file);
+    if (const io::Fit fit = io::fit(file.header.spec, file.content); !fit.is_exact()) {
+      throw Error(ErrorKind::kData, fmt::format("{}: does not fit {}: {}", name_or_file,
+                                                file.header.spec.name, io::describe(fit)));
+    }
+    print_notes(file.notes);
+    return with_overrides(file.header.spec, overrides);
+  }
+  const bool is_file = name_or_file.ends_with(".json");
+  const ModelSpec spec = is_file ? read_spec_file(name_or_file) : catalog_spec(name_or_file);
   return overrides.empty() ? spec : with_overrides(spec, overrides);
 }
 

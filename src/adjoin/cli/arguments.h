@@ -22,7 +22,11 @@ bool parse(CLI::App& app, Args args);
 /// `--set model.KEY=VALUE`, any number of times.
 void add_set_option(CLI::App& app, std::vector<std::string>& sets);
 
-/// The network a user means: a catalog name, or a .json file with a spec, with `--set` applied.
+/// The changes that `--set` arguments ask for.
+std::vector<Override> parse_overrides(const std::vector<std::string>& sets);
+
+/// The network a user means: a catalog name, a .json file with a spec, or a model file whose
+/// tensors fit, with `--set` applied.
 ModelSpec resolve_model(const std::string& name_or_file, const std::vector<std::string>& sets);
 
 /// One JSON object on standard output.

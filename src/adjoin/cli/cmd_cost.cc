@@ -9,10 +9,6 @@
 namespace adjoin::cli {
 namespace {
 
-double ratio(int64_t small, int64_t large) {
-  return static_cast<double>(small) / static_cast<double>(large);
-}
-
 void print_row(const char* what, const std::string& value, const std::string& more) {
   std::cout << fmt::format("  {:<20}{:>16}{}{}\n", what, value, more.empty() ? "" : "  ", more);
 }
@@ -20,7 +16,8 @@ void print_row(const char* what, const std::string& value, const std::string& mo
 /// The small network's share of the large one.
 void print_share(const Cost& small, const Cost& large) {
   const auto row = [](const char* what, int64_t part, int64_t whole) {
-    print_row(what, fmt::format("{:.3f}x", ratio(part, whole)), "of " + with_commas(whole));
+    print_row(what, fmt::format("{:.3f}x", static_cast<double>(part) / static_cast<double>(whole)),
+              "of " + with_commas(whole));
   };
   std::cout << "beside the large network\n";
   row("parameters", small.params, large.params);
@@ -58,7 +55,8 @@ int run_cost(Args args) {
   std::vector<std::string> sets;
   ChoiceOptions choice;
   bool is_json = false;
-  app.add_option("MODEL", model, "a name of the catalog, or a .json file with a spec")->required();
+  app.add_option("MODEL", model, "a name of the catalog, a .json file with a spec, or a model file")
+      ->required();
   add_set_option(app, sets);
   add_choice_options(app, choice);
   app.add_flag("--json", is_json, "print JSON");
@@ -69,11 +67,7 @@ int run_cost(Args args) {
   const Cost counted = part ? cost(part->spec) : large;
   if (is_json) {
     Json json = cost_to_json(spec.name, counted);
-    if (part) {
-      json["large"] = cost_to_json(spec.name, large);
-      json["ratio"] = {{"params", ratio(counted.params, large.params)},
-                       {"macs", ratio(counted.macs.total(), large.macs.total())}};
-    }
+    if (part) json.update(cost_comparison(spec.name, large, counted));
     print_json(json);
   } else {
     if (part) print_share(counted, large);

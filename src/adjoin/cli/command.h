@@ -23,6 +23,9 @@ int run_cost(Args args);
 int run_models(Args args);
 
 // Commands of the LibTorch part.
+int run_convert(Args args);
+int run_extract(Args args);
+int run_predict(Args args);
 int run_verify(Args args);
 
 /// Loads the LibTorch part of the program and runs one of its verbs. Error(kMissingPart) when this

@@ -23,6 +23,9 @@ using adjoin::cli::Command;
 constexpr Command kCommands[] = {
     {"models", "[MODEL]", "the catalog, or the whole spec of a model", adjoin::cli::run_models},
     {"cost", "MODEL|FILE", "parameters, MACs and bytes, block by block", adjoin::cli::run_cost},
+    {"extract", "FILE OUT", "the small network out of a large one, as a model file", nullptr},
+    {"convert", "IN OUT", "a checkpoint of any format as a model file", nullptr},
+    {"predict", "FILE INPUT...", "what a model says of images", nullptr},
     {"verify", "GOLDEN...", "our forward pass beside outputs of the authors' own code", nullptr},
 };
 

@@ -16,6 +16,9 @@ using adjoin::ErrorKind;
 using adjoin::cli::Command;
 
 constexpr Command kCommands[] = {
+    {"convert", "", "", adjoin::cli::run_convert},
+    {"extract", "", "", adjoin::cli::run_extract},
+    {"predict", "", "", adjoin::cli::run_predict},
     {"verify", "", "", adjoin::cli::run_verify},
 };
 

@@ -32,7 +32,7 @@ int run_torch_command(std::string_view name, Args args) {
     throw Error(ErrorKind::kMissingPart, path.string() + " is of another version");
   std::vector<const char*> pointers;
   for (const std::string& arg : args) pointers.push_back(arg.c_str());
-  std::vector<char> message(4096);
+  std::vector<char> message(1 << 16);  // may list every tensor of a network
   int kind = static_cast<int>(ErrorKind::kInternal);
   const int status =
       entry(std::string(name).c_str(), static_cast<int>(pointers.size()), pointers.data(),

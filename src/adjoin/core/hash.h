@@ -7,9 +7,8 @@
 
 namespace adjoin {
 
-/// FNV-1a, 64 bits.
-constexpr uint64_t fnv1a(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325U;
+/// FNV-1a, 64 bits. To hash several texts as one, hand over the hash of those before.
+constexpr uint64_t fnv1a(std::string_view text, uint64_t hash = 0xcbf29ce484222325U) {
   for (const char c : text) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
   }

@@ -124,4 +124,14 @@ Json cost_to_json(const std::string& model, const Cost& cost) {
   return json;
 }
 
+Json cost_comparison(const std::string& model, const Cost& large, const Cost& small) {
+  const auto share = [](int64_t part, int64_t whole) {
+    return static_cast<double>(part) / static_cast<double>(whole);
+  };
+  return {{"large", cost_to_json(model, large)},
+          {"ratio",
+           {{"params", share(small.params, large.params)},
+            {"macs", share(small.macs.total(), large.macs.total())}}}};
+}
+
 }  // namespace adjoin

@@ -58,4 +58,7 @@ Cost cost(const ModelSpec& spec);
 ///  "activation_bytes","blocks":[{"name","heads","hidden","params","macs"}]}
 Json cost_to_json(const std::string& model, const Cost& cost);
 
+/// {"large":{..},"ratio":{"params","macs"}}: the large network, and the small one's share of it.
+Json cost_comparison(const std::string& model, const Cost& large, const Cost& small);
+
 }  // namespace adjoin

@@ -28,7 +28,7 @@ void Weights::erase(std::string_view name) {
 Weights Weights::to(torch::Device device, torch::ScalarType dtype) const {
   Weights moved;
   for (const auto& [name, tensor] : tensors_) {
-    moved.set(name, tensor.detach().to(device, dtype, /*non_blocking=*/false, /*copy=*/true));
+    moved.set(name, tensor.detach().to(device, dtype));
   }
   return moved;
 }

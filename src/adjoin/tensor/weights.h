@@ -28,7 +28,8 @@ class Weights {
   Map::const_iterator begin() const { return tensors_.begin(); }
   Map::const_iterator end() const { return tensors_.end(); }
 
-  /// Copies on another device and in another floating type; none of them requires a gradient.
+  /// The tensors on a device and in a floating type, without gradients. Those that already are so
+  /// are shared, the others copied.
   Weights to(torch::Device device, torch::ScalarType dtype) const;
 
  private:

@@ -1,0 +1,40 @@
+#pragma once
+
+// Files that are there whole or not at all: written under a temporary name beside their place,
+// synced to the disk, then renamed.
+//
+//   AtomicFile file("out/model.safetensors");
+//   file.write(bytes);
+//   file.commit();   // without it nothing appears
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace adjoin {
+
+class AtomicFile {
+ public:
+  /// Error(kIo) when the folder does not exist or cannot be written to, or `path` is a folder, a
+  /// device or a pipe. A symbolic link at `path` is replaced, not followed.
+  explicit AtomicFile(std::string path);
+
+  /// Removes the temporary file unless `commit` was called.
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text);
+
+  /// Puts the file in its place. Error(kIo) when the disk is full or the rename fails.
+  void commit();
+
+ private:
+  std::string path_;
+  std::string temporary_;
+  int descriptor_ = -1;
+};
+
+}  // namespace adjoin

@@ -1,0 +1,39 @@
+#include "adjoin/data/transform.h"
+
+#include <cmath>
+
+namespace adjoin::data {
+namespace {
+
+/// The image with its shorter side `side` long, the other in proportion, rounded down.
+Image with_short_side(const Image& image, int64_t side, Interpolation interpolation) {
+  const auto in_proportion = [&](int64_t length) {
+    return std::max(side, side * length / std::min(image.width, image.height));
+  };
+  return resize(image, in_proportion(image.width), in_proportion(image.height), interpolation);
+}
+
+/// Where a crop of `size` begins in `length`: the middle, halves to the even side as in Python.
+int64_t middle(int64_t length, int64_t size) {
+  return static_cast<int64_t>(std::nearbyint(static_cast<double>(length - size) / 2));
+}
+
+torch::Tensor per_channel(const std::vector<double>& values) {
+  return torch::tensor(values, torch::kFloat32).view({-1, 1, 1});
+}
+
+}  // namespace
+
+torch::Tensor eval_input(const Image& image, const Preprocessing& preprocessing, int64_t img_size) {
+  const auto side =
+      static_cast<int64_t>(std::floor(static_cast<double>(img_size) / preprocessing.crop_pct));
+  const Image scaled = with_short_side(image, side, preprocessing.interpolation);
+  auto pixels = torch::tensor(at::ArrayRef<uint8_t>(scaled.pixels), torch::kUInt8)
+                    .view({scaled.height, scaled.width, scaled.channels});
+  pixels = pixels.narrow(0, middle(scaled.height, img_size), img_size)
+               .narrow(1, middle(scaled.width, img_size), img_size);
+  const auto values = pixels.permute({2, 0, 1}).to(torch::kFloat32).div(255);  // (C, H, W)
+  return ((values - per_channel(preprocessing.mean)) / per_channel(preprocessing.std)).contiguous();
+}
+
+}  // namespace adjoin::data

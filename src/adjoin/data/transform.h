@@ -1,0 +1,14 @@
+#pragma once
+
+// From an image to the input of a network, as timm and torchvision evaluate: the shorter side
+// resized to img_size / crop_pct, the middle cut out, values normalised.
+
+#include "adjoin/data/image.h"
+#include "adjoin/tensor/torch.h"
+
+namespace adjoin::data {
+
+/// (channels, img_size, img_size), float32.
+torch::Tensor eval_input(const Image& image, const Preprocessing& preprocessing, int64_t img_size);
+
+}  // namespace adjoin::data

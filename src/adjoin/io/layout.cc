@@ -1,0 +1,254 @@
+#include "adjoin/io/layout.h"
+
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <set>
+
+#include "adjoin/spec/catalog.h"
+
+namespace adjoin::io {
+namespace {
+
+bool is_floating(Dtype dtype) {
+  return dtype == Dtype::kF16 || dtype == Dtype::kBF16 || dtype == Dtype::kF32 ||
+         dtype == Dtype::kF64;
+}
+
+bool is_buffer(std::string_view name) {
+  return name.ends_with(".attn.relative_position_index") || name.ends_with(".attn_mask");
+}
+
+bool has_prefix(const TensorFile& file, std::string_view prefix) {
+  const auto found = file.tensors.lower_bound(prefix);
+  return found != file.tensors.end() && found->first.starts_with(prefix);
+}
+
+/// The first merging of a Swin is called after the stage before it, or after the stage behind it.
+Layout layout_of(const ModelSpec& spec, const TensorFile& file) {
+  if (!std::holds_alternative<SwinSpec>(spec.family)) return Layout::kTimm;
+  const bool is_official = has_prefix(file, "layers.0.downsample.") ||
+                           (has_prefix(file, "head.") && !has_prefix(file, "head.fc."));
+  return is_official ? Layout::kOfficial : Layout::kTimm;
+}
+
+std::string text(const std::vector<int64_t>& shape) {
+  return fmt::format("({})", fmt::join(shape, ", "));
+}
+
+/// "blocks.7.norm1.weight" -> {"blocks.", 7, ".norm1.weight"}: the number of the block.
+struct Numbered {
+  std::string before, after;
+  int64_t number;
+};
+std::optional<Numbered> numbered(const std::string& name) {
+  constexpr std::string_view kBlocks = "blocks.";
+  const size_t found = name.find(kBlocks);
+  if (found == std::string::npos) return std::nullopt;
+  const size_t begin = found + kBlocks.size();
+  const size_t end = name.find('.', begin);
+  if (end == std::string::npos || end == begin || end - begin > 6 ||
+      name.find_first_not_of("0123456789", begin) != end) {
+    return std::nullopt;
+  }
+  return Numbered{name.substr(0, begin), name.substr(end), std::stoll(name.substr(begin))};
+}
+
+/// Names with those of neighbouring blocks written as one: "blocks.0-11.norm1.weight".
+std::vector<std::string> gathered(const std::vector<std::string>& names) {
+  struct Run {
+    std::string before, after;
+    int64_t first, last;
+  };
+  std::vector<std::variant<std::string, Run>> parts;
+  std::map<std::pair<std::string, std::string>, size_t> open;
+  for (const std::string& name : names) {
+    const auto split = numbered(name);
+    if (!split) {
+      parts.emplace_back(name);
+      continue;
+    }
+    const auto key = std::pair(split->before, split->after);
+    const auto found = open.find(key);
+    if (found != open.end() && std::get<Run>(parts[found->second]).last + 1 == split->number) {
+      std::get<Run>(parts[found->second]).last = split->number;
+    } else {
+      open[key] = parts.size();
+      parts.emplace_back(Run{split->before, split->after, split->number, split->number});
+    }
+  }
+  std::vector<std::string> result;
+  for (const auto& part : parts) {
+    if (const auto* name = std::get_if<std::string>(&part)) {
+      result.push_back(*name);
+      continue;
+    }
+    const auto& [before, after, first, last] = std::get<Run>(part);
+    const std::string numbers =
+        first == last ? std::to_string(first) : fmt::format("{}-{}", first, last);
+    result.push_back(before + numbers + after);
+  }
+  return result;
+}
+
+std::string counted(size_t count, std::string_view verdict, const std::vector<std::string>& names) {
+  return fmt::format("{} {} {} ({})", count, count == 1 ? "tensor is" : "tensors are", verdict,
+                     join(names));
+}
+
+/// Side of a square of `count` entries.
+std::optional<int64_t> side_of(int64_t count) {
+  const auto side = static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(count))));
+  return count > 0 && side * side == count ? std::optional(side) : std::nullopt;
+}
+
+/// Size of one axis of a tensor of the file, if it is there and the size is one a spec can have.
+std::optional<int64_t> size_in(const TensorFile& file, const std::string& name, size_t axis,
+                               int64_t most) {
+  const auto found = file.tensors.find(name);
+  if (found == file.tensors.end() || found->second.shape.size() <= axis) return std::nullopt;
+  const int64_t size = found->second.shape[axis];
+  return size >= 1 && size <= most ? std::optional(size) : std::nullopt;
+}
+
+/// Which alternative of ModelSpec::family the names belong to.
+std::optional<std::string_view> family_of(const TensorFile& file) {
+  if (has_prefix(file, "tokens_to_token.")) return "t2t";
+  if (has_prefix(file, "layers.0.blocks.") || has_prefix(file, "layers.1.blocks.")) return "swin";
+  if (has_prefix(file, "blocks.0.attn.qkv.") && has_prefix(file, "patch_embed.proj.")) return "vit";
+  return std::nullopt;
+}
+
+/// The named model with the classes, channels and image size that the shapes of the file say.
+ModelSpec adapted(ModelSpec spec, const TensorFile& file) {
+  for (const char* head : {"head.fc.weight", "head.weight"}) {
+    if (const auto classes = size_in(file, head, 0, 1'000'000)) spec.num_classes = *classes;
+  }
+  if (const auto channels = size_in(file, "patch_embed.proj.weight", 1, 1024)) {
+    spec.in_chans = *channels;
+  }
+  if (const auto* vit = std::get_if<VitSpec>(&spec.family)) {
+    const auto tokens = size_in(file, "pos_embed", 1, kMostTokens);
+    const auto grid = side_of(tokens.value_or(0) - (vit->distilled ? 2 : 1));
+    if (grid && *grid * vit->patch_size <= 8192) spec.img_size = *grid * vit->patch_size;
+  }
+  return spec;
+}
+
+}  // namespace
+
+std::string name_in(Layout layout, const ModelSpec& spec, const std::string& name) {
+  return layout == Layout::kOfficial ? official_name(spec, name) : name;
+}
+
+Fit fit(const ModelSpec& spec, const TensorFile& file) {
+  Fit result;
+  result.layout = layout_of(spec, file);
+  std::set<std::string> wanted;
+  for (TensorInfo& info : tensors(spec)) {
+    std::string name = name_in(result.layout, spec, info.name);
+    const auto found = file.tensors.find(name);
+    wanted.insert(std::move(name));
+    if (found == file.tensors.end()) {
+      result.missing.push_back(std::move(info));
+    } else if (found->second.shape != info.shape() || !is_floating(found->second.dtype)) {
+      result.misfits.push_back({std::move(info), found->second});
+    } else {
+      result.found[info.name] = &found->second;
+    }
+  }
+  for (const auto& [name, tensor] : file.tensors) {
+    if (wanted.contains(name)) continue;
+    const bool is_swin = std::holds_alternative<SwinSpec>(spec.family);
+    (is_swin && is_buffer(name) ? result.buffers : result.unexpected).push_back(name);
+  }
+  for (const std::string& name : file.not_tensors) {
+    result.unexpected.push_back(name + ", which is no tensor");
+  }
+  return result;
+}
+
+std::string describe(const Fit& fit) {
+  std::vector<std::string> parts;
+  const auto add = [&](const std::vector<std::string>& names, std::string_view verdict) {
+    if (!names.empty()) parts.push_back(counted(names.size(), verdict, gathered(names)));
+  };
+  std::vector<std::string> missing, misfits;
+  for (const TensorInfo& info : fit.missing) missing.push_back(info.name);
+  for (const auto& [wanted, stored] : fit.misfits) {
+    misfits.push_back(
+        stored.shape == wanted.shape()
+            ? fmt::format("{} holds {}, must hold floats", wanted.name, dtype_name(stored.dtype))
+            : fmt::format("{} is {}, must be {}", wanted.name, text(stored.shape),
+                          text(wanted.shape())));
+  }
+  add(missing, "missing");
+  add(fit.unexpected, "unexpected");
+  if (!misfits.empty()) parts.push_back(counted(misfits.size(), "of another shape", misfits));
+  return join(parts, "; ");
+}
+
+std::optional<Resize> as_resize(const ModelSpec& spec, const Misfit& misfit) {
+  const std::vector<int64_t> wanted = misfit.wanted.shape();
+  const std::vector<int64_t>& stored = misfit.stored.shape;
+  if (!is_floating(misfit.stored.dtype) || stored.size() != wanted.size()) return std::nullopt;
+  Resize resize;
+  size_t axis = 0;
+  if (misfit.wanted.name == "pos_embed") {
+    const auto* vit = std::get_if<VitSpec>(&spec.family);
+    resize.prefix = vit != nullptr && vit->distilled ? 2 : 1;
+    axis = 1;
+    if (stored[0] != 1 || stored[2] != wanted[2]) return std::nullopt;
+  } else if (misfit.wanted.name.ends_with(".relative_position_bias_table")) {
+    if (stored[1] != wanted[1]) return std::nullopt;
+  } else {
+    return std::nullopt;
+  }
+  if (stored[axis] > kMostTokens) return std::nullopt;
+  const auto from = side_of(stored[axis] - resize.prefix);
+  const auto to = side_of(wanted[axis] - resize.prefix);
+  if (!from || !to) return std::nullopt;
+  resize.from = *from;
+  resize.to = *to;
+  return resize;
+}
+
+bool is_head(const std::string& name) {
+  return name.starts_with("head.") || name.starts_with("head_dist.");
+}
+
+Recognised recognise(const TensorFile& file) {
+  const auto family = family_of(file);
+  if (!family) {
+    std::vector<std::string> names;
+    for (const auto& [name, tensor] : file.tensors) {
+      if (names.size() < 6) names.push_back(name);
+    }
+    throw Error(ErrorKind::kData,
+                fmt::format("{}: its tensors ({}{}) are those of no family we know; ViT, DeiT, T2T-"
+                            "ViT and Swin are",
+                            file.file.origin, join(names),
+                            file.tensors.size() > names.size() ? ", .." : ""));
+  }
+  std::optional<Recognised> result;
+  for (const std::string& name : catalog_names()) {
+    ModelSpec spec = catalog_spec(name);
+    if (family_name(spec) != *family) continue;
+    spec = adapted(std::move(spec), file);
+    if (!fit(spec, file).is_exact()) continue;
+    if (result) {
+      result->others.push_back(name);
+    } else {
+      result = Recognised{std::move(spec), {}};
+    }
+  }
+  if (!result) {
+    throw Error(ErrorKind::kData,
+                fmt::format("{}: is of family {}, but no model of the catalog has its tensors; say "
+                            "which it is with --model and --set",
+                            file.file.origin, *family));
+  }
+  return *result;
+}
+
+}  // namespace adjoin::io

@@ -1,0 +1,358 @@
+// convert, extract, predict and cost on files: checkpoints as users have them, from end to end.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "adjoin/core/json.h"
+#include "adjoin/spec/catalog.h"
+#include "adjoin/spec/derive.h"
+#include "support/expect_error.h"
+#include "support/model_files.h"
+#include "support/python_folder.h"
+
+namespace adjoin {
+namespace {
+
+using Words = std::vector<std::string>;
+
+ProgramResult adjoin(Words args, const Words& more = {}) {
+  args.insert(args.end(), more.begin(), more.end());
+  return run_program(ADJOIN_BINARY, args);
+}
+
+/// The JSON a command prints; a failure shows what it said.
+Json result_of(Words args, const Words& more = {}) {
+  args.emplace_back("--json");
+  const ProgramResult result = adjoin(std::move(args), more);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return result.exit_code == 0 ? parse_json(result.out, "stdout") : Json();
+}
+
+/// The logits of every image of `input`, a row each.
+Json logits_of(const std::string& model, const std::string& input, const Words& more = {}) {
+  Json rows = Json::array();
+  const Json result = result_of({"predict", model, input}, more);
+  if (!result.contains("predictions")) return rows;
+  for (const Json& entry : result["predictions"]) rows.push_back(entry["logits"]);
+  return rows;
+}
+
+double largest_difference(const Json& a, const Json& b) {
+  if (a.is_array() != b.is_array() || (a.is_array() && a.size() != b.size())) return INFINITY;
+  if (!a.is_array()) return std::abs(a.get<double>() - b.get<double>());
+  double most = 0;
+  for (size_t i = 0; i < a.size(); ++i) most = std::max(most, largest_difference(a[i], b[i]));
+  return most;
+}
+
+class CheckpointTest : public testing::Test {
+ protected:
+  static const PythonFolder& files() {
+    static const PythonFolder folder("cli/write_checkpoints.py", "torch, numpy");
+    return folder;
+  }
+
+  void SetUp() override {
+    if (!files().missing().empty()) GTEST_SKIP() << files().missing();
+    for (const Json& entry : read_json_file(files() / "expected.json")) {
+      expected[entry["file"]] = entry;
+    }
+  }
+
+  std::string path(const std::string& name) const { return files() / name; }
+  Words args(const std::string& name) const { return expected.at(name)["args"].get<Words>(); }
+  std::string input(const std::string& name) const { return path(expected.at(name)["input"]); }
+
+  std::map<std::string, Json> expected;
+  TempFolder folder;
+};
+
+TEST_F(CheckpointTest, EveryKindOfFileGivesTheLogitsOfPyTorch) {
+  EXPECT_EQ(expected.size(), 16U);
+  for (const auto& [name, entry] : expected) {
+    SCOPED_TRACE(name);
+    const Json logits = logits_of(path(name), input(name), args(name));
+    EXPECT_LT(largest_difference(logits, entry["logits"]), 1e-5);
+  }
+}
+
+TEST_F(CheckpointTest, ConvertedFilesSayWhatTheyAreAndComputeTheSame) {
+  for (const std::string name : {"legacy.pth", "bf16.pth", "t2t.pth.tar", "swin_official.pth"}) {
+    SCOPED_TRACE(name);
+    for (const std::string layout : {"timm", "official"}) {
+      const std::string out = folder / (name + ".safetensors");
+      const Json said = result_of({"convert", path(name), out, "--layout", layout}, args(name));
+      EXPECT_EQ(said["file"], out);
+      EXPECT_EQ(logits_of(out, input(name)), logits_of(path(name), input(name), args(name)));
+      const ProgramResult sound =
+          run_program(kPython, {ADJOIN_GOLDEN_DIR "/../io/safetensors_check.py", "check", out});
+      EXPECT_EQ(sound.exit_code, 0) << sound.out << sound.err;
+      if (!name.starts_with("swin")) break;
+    }
+  }
+}
+
+TEST_F(CheckpointTest, AnIndependentReaderAgreesAndItsFilesComeBackBitForBit) {
+  const std::string ours = folder / "ours.safetensors";
+  const std::string theirs = folder / "theirs.safetensors";
+  const std::string again = folder / "again.safetensors";
+  const std::string check = ADJOIN_GOLDEN_DIR "/../io/safetensors_check.py";
+  const auto dump = [&](const std::string& file) {
+    const ProgramResult result = run_program(kPython, {check, "dump", file});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return parse_json(result.out, file);
+  };
+  result_of({"convert", path("swin_timm.pth"), ours}, args("swin_timm.pth"));
+  ASSERT_EQ(run_program(kPython, {check, "rewrite", ours, theirs}).exit_code, 0);
+  result_of({"convert", theirs, again});
+  Json before = dump(ours), after = dump(again);
+  EXPECT_EQ(nlohmann::json(before["tensors"]), nlohmann::json(after["tensors"]));
+  EXPECT_EQ(before["metadata"]["adjoin.spec"], after["metadata"]["adjoin.spec"]);
+}
+
+TEST_F(CheckpointTest, ASmallNetworkLoadsInPlainPyTorch) {
+  for (const std::string name : {"bare.pth", "distilled.pth"}) {
+    for (const Words& choice : {Words{"--alpha", "3"}, Words{"--keep", "0.4"},
+                                Words{"--alpha", "3", "--geometry", "narrow"},
+                                Words{"--alpha", "1", "--set", "model.pool=avg"}}) {
+      const std::string small = folder / "small.safetensors";
+      Words all = args(name);
+      all.insert(all.end(), choice.begin(), choice.end());
+      result_of({"extract", path(name), small}, all);
+      const ProgramResult result = run_program(
+          kPython, {ADJOIN_GOLDEN_DIR "/../../examples/load_in_pytorch.py", small, input(name)});
+      ASSERT_EQ(result.exit_code, 0) << result.err;
+      const Json logits = parse_json(result.out, "example")["logits"];
+      EXPECT_LT(largest_difference(logits, logits_of(small, input(name))), 1e-5);
+    }
+  }
+}
+
+TEST_F(CheckpointTest, AFileThatCallsTheShellIsRefusedAndNothingRuns) {
+  const ProgramResult result =
+      adjoin({"predict", path("evil.pth"), input("bare.pth")}, args("bare.pth"));
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_TRUE(contains(result.err, "calls posix.system")) << result.err;
+  EXPECT_FALSE(std::filesystem::exists(path("marker")));
+}
+
+TEST_F(CheckpointTest, AWrongModelIsRefusedWithEveryNameThatDoesNotFit) {
+  const ProgramResult result =
+      adjoin({"predict", path("bare.pth"), input("bare.pth"), "--model", "deit_tiny_patch16_224"});
+  EXPECT_EQ(result.exit_code, 3);
+  for (const char* part : {"bare.pth: does not fit deit_tiny_patch16_224", "missing",
+                           "blocks.2-11.norm1.weight", "cls_token is (1, 1, 48)"}) {
+    EXPECT_TRUE(contains(result.err, part)) << result.err;
+  }
+  const ProgramResult stranger = adjoin({"cost", path("bare.pth")});
+  EXPECT_EQ(stranger.exit_code, 3);
+  EXPECT_TRUE(contains(stranger.err, "--model")) << stranger.err;
+}
+
+class FilesTest : public testing::Test {
+ protected:
+  FilesTest() {
+    write_own_model(vit, spec);
+    write_input(images, spec, 3, {1, 2, 9});
+  }
+
+  /// Runs a command that must fail in one line with this code and these words.
+  void expect_failure(int code, std::initializer_list<std::string_view> parts, const Words& args) {
+    const ProgramResult result = adjoin(args);
+    EXPECT_EQ(result.exit_code, code) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    for (const auto part : parts) EXPECT_TRUE(contains(result.err, part)) << part << result.err;
+    EXPECT_TRUE(result.out.empty()) << result.out;
+  }
+
+  TempFolder folder;
+  ModelSpec spec = catalog_spec("vit_mini_28");
+  std::string vit = folder / "vit.safetensors";
+  std::string images = folder / "images.safetensors";
+  std::string small = folder / "small.safetensors";
+};
+
+TEST_F(FilesTest, CostOfAFileIsThatOfItsNetwork) {
+  EXPECT_EQ(result_of({"cost", vit}), result_of({"cost", "vit_mini_28"}));
+  const Json part = result_of({"cost", vit, "--alpha", "4"});
+  EXPECT_EQ(part["large"], result_of({"cost", vit}));
+  EXPECT_EQ(part["blocks"][0]["heads"], 2);
+  EXPECT_EQ(part["blocks"][0]["hidden"], 32);
+  EXPECT_NEAR(part["ratio"]["macs"].get<double>(),
+              part["macs"].get<double>() / part["large"]["macs"].get<double>(), 1e-12);
+}
+
+TEST_F(FilesTest, AnExtractedNetworkIsAModelLikeAnyOther) {
+  const Json said = result_of({"extract", vit, small, "--alpha", "4"});
+  Json counted = result_of({"cost", small});
+  EXPECT_EQ(said["params"], counted["params"]);
+  EXPECT_EQ(said["macs"], counted["macs"]);
+  EXPECT_EQ(said["large"]["params"], 139018);
+  EXPECT_EQ(logits_of(small, images).size(), 3U);
+  const std::string smaller = folder / "smaller.safetensors";  // and can be compressed again
+  EXPECT_EQ(result_of({"extract", small, smaller, "--alpha", "2"})["blocks"][3]["heads"], 1);
+}
+
+TEST_F(FilesTest, AlphaOneGivesTheNetworkBack) {
+  for (const std::string geometry : {"kept", "narrow"}) {
+    result_of({"extract", vit, small, "--alpha", "1", "--geometry", geometry});
+    EXPECT_EQ(logits_of(small, images), logits_of(vit, images));
+  }
+}
+
+TEST_F(FilesTest, AlphasComeFromAListAFileOrTheSpecOfTheSmallNetwork) {
+  const Json listed = result_of({"cost", vit, "--alphas", "1,2,4,8"});
+  const std::string list = folder.write("alphas.json", "[1, 2, 4, 8]");
+  EXPECT_EQ(result_of({"cost", vit, "--alphas", "@" + list}), listed);
+  Choice choice = choice_from_alphas(spec, {2});
+  choice.blocks[1].keep = false;
+  choice.skips = {{0, 3}};
+  const Derived part = derive(spec, choice, Geometry::kKept);
+  const std::string architecture =
+      folder.write("architecture.json", spec_to_json(part.spec).dump());
+  const Json said = result_of({"extract", vit, small, "--alphas", "@" + architecture});
+  EXPECT_EQ(said["blocks"].size(), 3U);
+  EXPECT_EQ(io::open_model(small).header.spec, part.spec);
+}
+
+TEST_F(FilesTest, ImportantHeadsAndUnitsComeFirst) {
+  std::map<std::string, Json> logits;
+  for (const std::string order : {"none", "magnitude"}) {
+    const std::string whole = folder / "whole.safetensors";
+    result_of({"extract", vit, whole, "--alpha", "1", "--order", order});
+    EXPECT_LT(largest_difference(logits_of(whole, images), logits_of(vit, images)), 1e-5);
+    result_of({"extract", vit, small, "--alpha", "4", "--order", order});
+    logits[order] = logits_of(small, images);
+  }
+  EXPECT_GT(largest_difference(logits["none"], logits["magnitude"]), 1e-3);
+  const Json said =
+      result_of({"extract", vit, small, "--alpha", "4", "--order", "taylor", "--inputs", images});
+  EXPECT_EQ(said["order"], "taylor");
+  EXPECT_GT(largest_difference(logits["none"], logits_of(small, images)), 1e-3);
+}
+
+TEST_F(FilesTest, EqualCommandsGiveEqualFiles) {
+  const std::string again = folder / "again.safetensors";
+  result_of({"extract", vit, small, "--keep", "0.5", "--order", "magnitude"});
+  result_of({"extract", vit, again, "--keep", "0.5", "--order", "magnitude"});
+  EXPECT_EQ(read_file(small), read_file(again));
+  EXPECT_TRUE(contains(read_file(small), "fnv1a:"));
+  EXPECT_FALSE(contains(read_file(small), folder.path()));
+}
+
+TEST_F(FilesTest, PredictNamesClassesInOrderOfProbability) {
+  const std::string names = folder.write("names.txt", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n");
+  const std::string named = folder / "named.safetensors";
+  result_of({"convert", vit, named, "--classes", names});
+  const Json predictions =
+      result_of({"predict", named, images, "--top", "3", "--batch_size", "2"})["predictions"];
+  ASSERT_EQ(predictions.size(), 3U);
+  for (const Json& prediction : predictions) {
+    ASSERT_EQ(prediction["top"].size(), 3U);
+    const auto best = prediction["top"][0]["class"].get<size_t>();
+    EXPECT_EQ(prediction["top"][0]["label"], std::string(1, static_cast<char>('a' + best)));
+    EXPECT_GE(prediction["top"][0]["probability"], prediction["top"][1]["probability"]);
+    const auto logits = prediction["logits"].get<std::vector<double>>();
+    EXPECT_EQ(best,
+              static_cast<size_t>(std::max_element(logits.begin(), logits.end()) - logits.begin()));
+  }
+  EXPECT_EQ(predictions[2]["input"], images + "[2]");
+  const ProgramResult table = adjoin({"predict", named, images, "--top", "2"});
+  EXPECT_TRUE(contains(table.out, "probability")) << table.out;
+  const ProgramResult logits = adjoin({"predict", named, images, "--logits"});
+  EXPECT_EQ(std::count(logits.out.begin(), logits.out.end(), '\n'), 3) << logits.out;
+}
+
+TEST_F(FilesTest, TypesCanBeChangedAndCostHalfTheRoom) {
+  const std::string half = folder / "half.safetensors";
+  for (const std::string type : {"bf16", "float16"}) {
+    result_of({"convert", vit, half, "--dtype", type});
+    EXPECT_LT(std::filesystem::file_size(half), 0.6 * std::filesystem::file_size(vit));
+    EXPECT_LT(largest_difference(logits_of(half, images), logits_of(vit, images)), 0.1);
+  }
+}
+
+TEST_F(FilesTest, AnotherImageSizeIsInterpolatedAndSaid) {
+  const std::string wide = folder / "wide.safetensors";
+  const ProgramResult result = adjoin({"convert", vit, wide, "--set", "model.img_size=42"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(contains(result.err, "pos_embed is interpolated from 4x4 to 6x6")) << result.err;
+}
+
+TEST_F(FilesTest, ANewHeadIsStartedOnlyWhenAsked) {
+  const std::string out = folder / "new.safetensors";
+  expect_failure(3, {"head.weight is (10, 64), must be (37, 64)", "--reset-head"},
+                 {"convert", vit, out, "--set", "model.num_classes=37"});
+  EXPECT_FALSE(std::filesystem::exists(out));
+  const Json said =
+      result_of({"convert", vit, out, "--set", "model.num_classes=37", "--reset-head"});
+  EXPECT_EQ(said["notes"].size(), 2U);
+  EXPECT_EQ(io::open_model(out).header.spec.num_classes, 37);
+}
+
+TEST_F(FilesTest, WrongUsageIsCodeTwo) {
+  expect_failure(2, {"--alpha, --alphas or --keep"}, {"extract", vit, small});
+  expect_failure(2, {"one of --alpha"}, {"extract", vit, small, "--alpha", "2", "--keep", "0.5"});
+  expect_failure(2, {"alpha 3", "8 heads", "legal: 1, 2, 4, 8"},
+                 {"extract", vit, small, "--alpha", "3"});
+  expect_failure(2, {"narrow", "geometry kept"},
+                 {"extract", vit, small, "--alphas", "1,2,2,2", "--geometry", "narrow"});
+  expect_failure(2, {"narrow needs"}, {"cost", vit, "--geometry", "narrow"});
+  expect_failure(2, {"--geometry", "flat", "kept, narrow"},
+                 {"cost", vit, "--alpha", "2", "--geometry", "flat"});
+  expect_failure(2, {"\"x\"", "1,2,2,4"}, {"cost", vit, "--alphas", "1,x"});
+  expect_failure(2, {"keep is 0"}, {"cost", vit, "--keep", "0"});
+  expect_failure(
+      2, {"--order", "kept"},
+      {"extract", vit, small, "--alpha", "2", "--geometry", "narrow", "--order", "magnitude"});
+  expect_failure(2, {"taylor", "--inputs"},
+                 {"extract", vit, small, "--alpha", "2", "--order", "taylor"});
+  expect_failure(2, {"--inputs is for"},
+                 {"extract", vit, small, "--alpha", "2", "--inputs", images});
+  expect_failure(2, {".safetensors"}, {"convert", vit, folder / "out.pth"});
+  expect_failure(2, {"--layout", "keras"}, {"convert", vit, small, "--layout", "keras"});
+  expect_failure(2, {"--dtype", "int8"}, {"convert", vit, small, "--dtype", "int8"});
+  expect_failure(2, {"leave --model out"}, {"predict", vit, images, "--model", "vit_mini_28"});
+  EXPECT_FALSE(std::filesystem::exists(small));
+}
+
+TEST_F(FilesTest, BadFilesAreCodeThree) {
+  expect_failure(3, {"nothing.pth", "No such file"}, {"predict", folder / "nothing.pth", images});
+  expect_failure(3, {"empty.pth"}, {"cost", folder.write("empty.pth", "")});
+  expect_failure(3, {"text.pth"},
+                 {"cost", folder.write("text.pth", "not a model at all, only text")});
+  std::string bytes = read_file(vit);
+  bytes.resize(bytes.size() / 2);
+  expect_failure(3, {"cut.safetensors"},
+                 {"predict", folder.write("cut.safetensors", bytes), images});
+  expect_failure(3, {"vit.safetensors", "no tensor \"input\""}, {"predict", vit, vit});
+  expect_failure(3, {"note.txt", "JPEG"}, {"predict", vit, folder.write("note.txt", "hello")});
+  expect_failure(3, {"is a folder"}, {"predict", folder.path(), images});
+  expect_failure(3, {"nowhere"}, {"convert", vit, folder / "nowhere/out.safetensors"});
+  expect_failure(3, {"names.txt", "1 lines", "10 classes"},
+                 {"convert", vit, small, "--classes", folder.write("names.txt", "a\n")});
+  ModelSpec other = spec;
+  other.img_size = 35;
+  expect_failure(3, {"input is (2, 1, 35, 35)", "(images, 1, 28, 28)"},
+                 {"predict", vit, write_input(folder / "wrong.safetensors", other, 2)});
+  expect_failure(3, {"labels must be 2 integers from 0 to 9"},
+                 {"predict", vit, write_input(folder / "labels.safetensors", spec, 2, {3, 10})});
+}
+
+TEST_F(FilesTest, ANetworkThatAnswersNanIsANumericFailure) {
+  std::string bytes = read_file(vit);
+  const size_t header = 8 + *reinterpret_cast<const uint64_t*>(bytes.data());
+  for (size_t i = header; i + 4 <= bytes.size(); i += 4) bytes.replace(i, 4, "\0\0\xc0\x7f", 4);
+  expect_failure(4, {"NaN"}, {"predict", folder.write("nan.safetensors", bytes), images});
+}
+
+TEST_F(FilesTest, WritingOverTheFileThatIsReadIsSafe) {
+  const Json before = logits_of(vit, images);
+  result_of({"convert", vit, vit});
+  EXPECT_EQ(logits_of(vit, images), before);
+}
+
+}  // namespace
+}  // namespace adjoin
