@@ -1,10 +1,10 @@
-# adjoin_library(<folder> [TORCH] SOURCES ... HEADERS ... [DEPS ...])
+# adjoin_library(<folder> [TORCH] SOURCES ... HEADERS ... [PRIVATE_HEADERS ...] [DEPS ...])
 # One static library per folder of src/adjoin, exported as adjoin::<folder>.
-# TORCH: reuse the precompiled <adjoin/tensor/torch.h>.
+# TORCH: reuse the precompiled <adjoin/tensor/torch.h>. PRIVATE_HEADERS are not installed.
 function(adjoin_library folder)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "SOURCES;HEADERS;DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "SOURCES;HEADERS;PRIVATE_HEADERS;DEPS")
   set(target adjoin_${folder})
-  add_library(${target} STATIC ${arg_SOURCES})
+  add_library(${target} STATIC ${arg_SOURCES} ${arg_PRIVATE_HEADERS})
   add_library(adjoin::${folder} ALIAS ${target})
   target_sources(${target} PUBLIC FILE_SET HEADERS
     BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${arg_HEADERS})

@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-DTYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
+DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 
 
 def read_safetensors(path):
@@ -33,41 +33,26 @@ def read_safetensors(path):
     return tensors, metadata
 
 
-class Attention(nn.Module):
+class Block(nn.Module):
     """heads * head_dim need not be the width of the network."""
 
-    def __init__(self, dim, heads, head_dim, qkv_bias):
+    def __init__(self, dim, spec, qkv_bias, eps):
         super().__init__()
-        self.heads, self.head_dim = heads, head_dim
-        self.qkv = nn.Linear(dim, 3 * heads * head_dim, bias=qkv_bias)
-        self.proj = nn.Linear(heads * head_dim, dim)
+        self.heads, inner = spec["heads"], spec["heads"] * spec["head_dim"]
+        self.norm1, self.norm2 = nn.LayerNorm(dim, eps), nn.LayerNorm(dim, eps)
+        qkv, proj = nn.Linear(dim, 3 * inner, bias=qkv_bias), nn.Linear(inner, dim)
+        self.attn = nn.ModuleDict({"qkv": qkv, "proj": proj})
+        fc1, fc2 = nn.Linear(dim, spec["hidden"]), nn.Linear(spec["hidden"], dim)
+        self.mlp = nn.ModuleDict({"fc1": fc1, "fc2": fc2})
+
+    def attention(self, x):
+        q, k, v = self.attn["qkv"](x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        weights = (q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5).softmax(-1)
+        return self.attn["proj"]((weights @ v).transpose(1, 2).flatten(2))
 
     def forward(self, x):
-        b, n, _ = x.shape
-        q, k, v = self.qkv(x).view(b, n, 3, self.heads, self.head_dim).permute(2, 0, 3, 1, 4)
-        attn = (q @ k.transpose(-2, -1) * self.head_dim**-0.5).softmax(-1)
-        return self.proj((attn @ v).transpose(1, 2).reshape(b, n, -1))
-
-
-class Mlp(nn.Sequential):
-    def __init__(self, dim, hidden):
-        super().__init__()
-        self.fc1, self.act, self.fc2 = nn.Linear(dim, hidden), nn.GELU(), nn.Linear(hidden, dim)
-
-
-class Block(nn.Module):
-    def __init__(self, dim, block, qkv_bias, eps):
-        super().__init__()
-        if (block["norm"], block["mixer"], block["shortcut"]) != ("pre", {"kind": "softmax"}, None):
-            raise ValueError(f"this example knows plain blocks only, not {block}")
-        self.norm1 = nn.LayerNorm(dim, eps)
-        self.attn = Attention(dim, block["heads"], block["head_dim"], qkv_bias)
-        self.norm2 = nn.LayerNorm(dim, eps)
-        self.mlp = Mlp(dim, block["hidden"])
-
-    def forward(self, x):
-        x = x + self.attn(self.norm1(x))
-        return x + self.mlp(self.norm2(x))
+        x = x + self.attention(self.norm1(x))
+        return x + self.mlp["fc2"](nn.functional.gelu(self.mlp["fc1"](self.norm2(x))))
 
 
 class Vit(nn.Module):
@@ -75,47 +60,42 @@ class Vit(nn.Module):
 
     def __init__(self, spec):
         super().__init__()
-        if spec["family"] != "vit":
-            raise ValueError(f"this example knows family vit only, not {spec['family']}")
         dim, eps, patch = spec["embed_dim"], spec["norm_eps"], spec["patch_size"]
-        self.spec = spec
-        self.prefix = 2 if spec["distilled"] else 1
+        self.spec, self.prefix = spec, 2 if spec["distilled"] else 1
         tokens = self.prefix + (spec["img_size"] // patch) ** 2
         self.cls_token = nn.Parameter(torch.zeros(1, 1, dim))
         self.pos_embed = nn.Parameter(torch.zeros(1, tokens, dim), spec["pos_embed"] == "learned")
-        self.patch_embed = nn.Module()
-        self.patch_embed.proj = nn.Conv2d(spec["in_chans"], dim, patch, patch)
-        blocks = [Block(dim, block, spec["qkv_bias"], eps) for block in spec["blocks"]]
-        self.blocks = nn.ModuleList(blocks)
-        self.norm = nn.LayerNorm(dim, eps)
-        self.head = nn.Linear(dim, spec["num_classes"])
+        self.patch_embed = nn.ModuleDict({"proj": nn.Conv2d(spec["in_chans"], dim, patch, patch)})
+        self.blocks = nn.ModuleList(Block(dim, b, spec["qkv_bias"], eps) for b in spec["blocks"])
+        self.norm, self.head = nn.LayerNorm(dim, eps), nn.Linear(dim, spec["num_classes"])
         if spec["distilled"]:
             self.dist_token = nn.Parameter(torch.zeros(1, 1, dim))
             self.head_dist = nn.Linear(dim, spec["num_classes"])
 
     def forward(self, images):
-        x = self.patch_embed.proj(images).flatten(2).transpose(1, 2)
-        prefix = [self.cls_token, self.dist_token] if self.spec["distilled"] else [self.cls_token]
-        x = torch.cat([token.expand(len(x), -1, -1) for token in prefix] + [x], 1) + self.pos_embed
+        x = self.patch_embed["proj"](images).flatten(2).transpose(1, 2)
+        tokens = [self.cls_token, self.dist_token] if self.prefix == 2 else [self.cls_token]
+        x = torch.cat([token.expand(len(x), -1, -1) for token in tokens] + [x], 1) + self.pos_embed
         outputs = []
         for i, block in enumerate(self.blocks):
-            for skip in self.spec["skips"]:
-                if skip["to"] == i:
-                    x = x + outputs[skip["from"]]
+            x = x + sum(outputs[s["from"]] for s in self.spec["skips"] if s["to"] == i)
             x = block(x)
             outputs.append(x)
         x = self.norm(x)
-        by_token = self.spec["pool"] == "token"
         mean = x[:, self.prefix :].mean(1)
-        logits = self.head(x[:, 0] if by_token else mean)
-        if not self.spec["distilled"]:
-            return logits
-        return (logits + self.head_dist(x[:, 1] if by_token else mean)) / 2
+        read = [x[:, i] if self.spec["pool"] == "token" else mean for i in range(self.prefix)]
+        heads = [self.head, self.head_dist] if self.prefix == 2 else [self.head]
+        return sum(head(token) for head, token in zip(heads, read)) / len(heads)
 
 
 def load(path):
     tensors, metadata = read_safetensors(path)
-    model = Vit(json.loads(metadata["adjoin.spec"]))
+    spec = json.loads(metadata["adjoin.spec"])
+    blocks = spec.get("blocks", [])
+    plain = all((b["norm"], b["mixer"], b["shortcut"]) == ("pre", {"kind": "softmax"}, None) for b in blocks)
+    if spec["family"] != "vit" or not plain:
+        sys.exit(f"{path}: this example knows ViT and DeiT of plain blocks; it is a {spec['family']}")
+    model = Vit(spec)
     model.load_state_dict(tensors, strict=True)
     return model.eval()
 

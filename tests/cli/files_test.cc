@@ -1,5 +1,6 @@
 // convert, extract, predict and cost on files: checkpoints as users have them, from end to end.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -50,7 +51,7 @@ double largest_difference(const Json& a, const Json& b) {
 class CheckpointTest : public testing::Test {
  protected:
   static const PythonFolder& files() {
-    static const PythonFolder folder("cli/write_checkpoints.py", "torch, numpy");
+    static const PythonFolder folder("cli/write_checkpoints.py", "torch, numpy, PIL");
     return folder;
   }
 
@@ -128,6 +129,46 @@ TEST_F(CheckpointTest, ASmallNetworkLoadsInPlainPyTorch) {
       EXPECT_LT(largest_difference(logits, logits_of(small, input(name))), 1e-5);
     }
   }
+}
+
+TEST_F(CheckpointTest, NetworksAreRecognisedAndHubFoldersRead) {
+  for (const std::string name : {"recognised.pth", "hub"}) {
+    const ProgramResult known = adjoin({"cost", path(name), "--json"});
+    ASSERT_EQ(known.exit_code, 0) << known.err;
+    EXPECT_EQ(parse_json(known.out, "stdout")["params"], 4249354) << name;
+  }
+  const ProgramResult told = adjoin({"cost", path("recognised.pth")});
+  EXPECT_TRUE(contains(told.err, "recognised as vit_mini_32")) << told.err;
+  const ProgramResult hub = adjoin({"predict", path("hub"), path("image.png"), "--top", "1"});
+  EXPECT_EQ(hub.exit_code, 0) << hub.err;
+  EXPECT_TRUE(contains(hub.out, "a dog")) << hub.out;  // every class of that folder is a dog
+}
+
+TEST_F(CheckpointTest, ImageFilesArePreprocessedAsTheModelSays) {
+  for (const std::string image : {"image.png", "image.jpg"}) {
+    const Json from_file = logits_of(path("hub"), path(image));
+    const Json from_tensor = logits_of(path("hub"), path(image + ".safetensors"));
+    EXPECT_LT(largest_difference(from_file, from_tensor), 1e-5) << image;
+  }
+}
+
+TEST_F(CheckpointTest, ASmallNetworkWithoutSomeBlocksLoadsInPlainPyTorch) {
+  ModelSpec large = catalog_spec("vit_mini_28");
+  Choice choice = choice_from_alphas(large, {2});
+  choice.blocks[1].keep = false;
+  choice.skips = {{0, 2}, {0, 3}};
+  const std::string whole = write_own_model(folder / "whole.safetensors", large);
+  const std::string images = write_input(folder / "x.safetensors", large, 2);
+  const std::string architecture = folder.write(
+      "architecture.json", spec_to_json(derive(large, choice, Geometry::kKept).spec).dump());
+  const std::string small = folder / "small.safetensors";
+  result_of({"extract", whole, small, "--alphas", "@" + architecture});
+  const ProgramResult result =
+      run_program(kPython, {ADJOIN_GOLDEN_DIR "/../../examples/load_in_pytorch.py", small, images});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_LT(
+      largest_difference(parse_json(result.out, "example")["logits"], logits_of(small, images)),
+      1e-5);
 }
 
 TEST_F(CheckpointTest, AFileThatCallsTheShellIsRefusedAndNothingRuns) {
@@ -304,6 +345,9 @@ TEST_F(FilesTest, WrongUsageIsCodeTwo) {
                  {"cost", vit, "--alpha", "2", "--geometry", "flat"});
   expect_failure(2, {"\"x\"", "1,2,2,4"}, {"cost", vit, "--alphas", "1,x"});
   expect_failure(2, {"keep is 0"}, {"cost", vit, "--keep", "0"});
+  expect_failure(2, {"--alphas is empty"}, {"cost", vit, "--alphas", ""});
+  expect_failure(2, {"\"abc\" must be a whole number"}, {"cost", vit, "--alpha", "abc"});
+  expect_failure(2, {"\"0\" must be a whole number"}, {"predict", vit, images, "--top", "0"});
   expect_failure(
       2, {"--order", "kept"},
       {"extract", vit, small, "--alpha", "2", "--geometry", "narrow", "--order", "magnitude"});
@@ -330,9 +374,17 @@ TEST_F(FilesTest, BadFilesAreCodeThree) {
   expect_failure(3, {"vit.safetensors", "no tensor \"input\""}, {"predict", vit, vit});
   expect_failure(3, {"note.txt", "JPEG"}, {"predict", vit, folder.write("note.txt", "hello")});
   expect_failure(3, {"is a folder"}, {"predict", folder.path(), images});
+  std::filesystem::create_symlink(folder / "loop.pth", folder / "loop.pth");
+  expect_failure(3, {"loop.pth"}, {"cost", folder / "loop.pth"});
+  ASSERT_EQ(mkfifo((folder / "pipe.json").c_str(), 0600), 0);
+  expect_failure(3, {"pipe.json", "not a regular file"}, {"cost", folder / "pipe.json"});
+  expect_failure(3, {"/dev/zero", "not a regular file"},
+                 {"convert", vit, small, "--classes", "/dev/zero"});
   expect_failure(3, {"nowhere"}, {"convert", vit, folder / "nowhere/out.safetensors"});
   expect_failure(3, {"names.txt", "1 lines", "10 classes"},
                  {"convert", vit, small, "--classes", folder.write("names.txt", "a\n")});
+  expect_failure(3, {"latin.txt", "line 2", "no UTF-8"},
+                 {"convert", vit, small, "--classes", folder.write("latin.txt", "a\n\xe9\n")});
   ModelSpec other = spec;
   other.img_size = 35;
   expect_failure(3, {"input is (2, 1, 35, 35)", "(images, 1, 28, 28)"},
@@ -346,6 +398,27 @@ TEST_F(FilesTest, ANetworkThatAnswersNanIsANumericFailure) {
   const size_t header = 8 + *reinterpret_cast<const uint64_t*>(bytes.data());
   for (size_t i = header; i + 4 <= bytes.size(); i += 4) bytes.replace(i, 4, "\0\0\xc0\x7f", 4);
   expect_failure(4, {"NaN"}, {"predict", folder.write("nan.safetensors", bytes), images});
+}
+
+TEST_F(FilesTest, NumbersThatTheirTypeCannotHoldAreANumericFailure) {
+  const std::string big = folder / "big.safetensors";
+  std::string bytes = read_file(vit);
+  const size_t header = 8 + *reinterpret_cast<const uint64_t*>(bytes.data());
+  bytes.replace(header, 4, "\0\x24\x74\x49", 4);  // 1e6 in float32
+  folder.write("big.safetensors", bytes);
+  expect_failure(4, {"too large for Half"}, {"convert", big, small, "--dtype", "float16"});
+  EXPECT_FALSE(std::filesystem::exists(small));
+  for (size_t i = header; i + 4 <= bytes.size(); i += 4) bytes.replace(i, 4, "\0\0\xc0\x7f", 4);
+  folder.write("big.safetensors", bytes);  // all NaN
+  expect_failure(4, {"importance"},
+                 {"extract", big, small, "--alpha", "2", "--order", "magnitude"});
+}
+
+TEST_F(FilesTest, NamesAfterTwoDashesAreNoFlags) {
+  const std::string odd = "--my_model.safetensors";
+  const ProgramResult result = adjoin({"cost", "--", odd});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_TRUE(contains(result.err, odd)) << result.err;
 }
 
 TEST_F(FilesTest, WritingOverTheFileThatIsReadIsSafe) {

@@ -119,6 +119,35 @@ def write_swin(folder):
     folder.add("swin_timm.safetensors", model, 64, SWIN)
 
 
+def write_hub(folder):
+    """A model of the catalog, bare and as a folder of the Hub; images and what they turn into."""
+    import numpy
+    from PIL import Image
+
+    model = reference_models.Vit(256, 8, 8, image=32, patch=4, classes=10)
+    for block in model.blocks:
+        block.mlp = reference_models.Mlp(256, 512)
+    sd = model.state_dict()
+    torch.save(sd, folder.path / "recognised.pth")
+    hub = folder.path / "hub"
+    hub.mkdir()
+    write_safetensors(hub / "model.safetensors", sd)
+    mean, std, size = [0.1, 0.2, 0.3], [0.4, 0.5, 0.6], 32
+    config = {"architecture": "vit_mini_32", "num_classes": 10, "label_names": ["a dog"] * 10,
+              "pretrained_cfg": {"mean": mean, "std": std, "crop_pct": 1.0,
+                                 "interpolation": "bilinear", "input_size": [3, size, size]}}
+    (hub / "config.json").write_text(json.dumps(config))
+    noise = numpy.random.default_rng(1).integers(0, 256, (48, 70, 3), dtype=numpy.uint8)
+    for name in ("image.png", "image.jpg"):
+        Image.fromarray(noise).save(folder.path / name)
+        image = Image.open(folder.path / name).resize((int(size * 70 / 48), size), Image.BILINEAR)
+        left = int(round((image.width - size) / 2))
+        values = numpy.asarray(image.crop((left, 0, left + size, size)), numpy.float32) / 255
+        values = (values - numpy.array(mean, numpy.float32)) / numpy.array(std, numpy.float32)
+        images = torch.from_numpy(values.astype(numpy.float32)).permute(2, 0, 1).unsqueeze(0)
+        write_safetensors(folder.path / f"{name}.safetensors", {"input": images})
+
+
 class Evil:
     def __init__(self, command):
         self.command = command
@@ -144,6 +173,7 @@ def main():
     write_t2t(folder)
     write_swin(folder)
     write_evil(folder)
+    write_hub(folder)
     (folder.path / "expected.json").write_text(json.dumps(folder.expected))
 
 

@@ -8,18 +8,13 @@
 #include "adjoin/spec/catalog.h"
 #include "models/laws.h"
 #include "support/random_spec.h"
+#include "support/random_weights.h"
 #include "support/seeded_test.h"
 
 namespace adjoin::compress {
 namespace {
 
 using models::forward;
-
-Weights random_weights(const ModelSpec& spec) {
-  Weights weights;
-  for (const TensorInfo& info : tensors(spec)) weights.set(info.name, randn64(info.shape()) * 0.3);
-  return weights;
-}
 
 torch::Tensor images64(const ModelSpec& spec, int64_t batch) {
   return models::images_for(spec, batch).to(torch::kFloat64);
@@ -36,7 +31,7 @@ TEST_P(ImportanceTest, OrderingPermutesValuesAndLeavesTheNetworkAsItWas) {
   for (uint64_t seed = 0; seed < 12; ++seed) {
     const ModelSpec spec = random_spec(3 * seed + static_cast<uint64_t>(GetParam()));
     SCOPED_TRACE(spec.name);
-    const Weights weights = random_weights(spec);
+    const Weights weights = random_weights(spec, torch::kFloat64);
     const auto images = images64(spec, 2);
     const auto labels = torch::randint(spec.num_classes, {2});
     const auto before = forward(spec, weights, images).logits();
@@ -53,7 +48,7 @@ TEST_P(ImportanceTest, OrderingPermutesValuesAndLeavesTheNetworkAsItWas) {
 
 TEST_P(ImportanceTest, AfterOrderingTheFirstAreTheMostImportant) {
   const ModelSpec spec = random_spec(static_cast<uint64_t>(30 + GetParam()));
-  const Weights weights = random_weights(spec);
+  const Weights weights = random_weights(spec, torch::kFloat64);
   const auto images = images64(spec, 3);
   const auto labels = torch::randint(spec.num_classes, {3});
   const auto is_falling = [](const torch::Tensor& scores) {
@@ -95,7 +90,7 @@ TEST(MagnitudeTest, CountsEveryWeightOfAHeadOnce) {
 TEST(TaylorTest, PredictsTheChangeOfTheLossWhenAUnitFades) {
   torch::manual_seed(3);
   const ModelSpec spec = random_spec(6);
-  const Weights weights = random_weights(spec);
+  const Weights weights = random_weights(spec, torch::kFloat64);
   const auto images = images64(spec, 1);
   const auto labels = torch::randint(spec.num_classes, {1});
   const auto scores = taylor(spec, weights, images, labels);

@@ -78,7 +78,7 @@ TEST_F(AtomicFileTest, LeavesNothingBehindWithoutACommit) {
   {
     AtomicFile file(path_);
     file.write("half");
-    EXPECT_EQ(count_files(), 2U);
+    EXPECT_LE(count_files(), 2U);
   }
   EXPECT_EQ(text_of(path_), "old");
   EXPECT_EQ(count_files(), 1U);

@@ -126,7 +126,7 @@ Bytes jpeg_of_scans(int count) {
 
 TEST(ImageErrorsTest, JpegsWithScansWithoutEndAreRefused) {
   EXPECT_EQ(decode_image(as_span(jpeg_of_scans(400)), "scans", 1).pixels, Bytes(64, 128));
-  expect_refused(jpeg_of_scans(600), {"more than 500 scans"});
+  expect_refused(jpeg_of_scans(600), {"501 scans are too many"});
 }
 
 class BrokenFileTest : public PilTest {

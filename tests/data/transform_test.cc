@@ -28,13 +28,20 @@ TEST(TransformTest, IsThatOfTorchvision) {
     Preprocessing preprocessing{{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, crop_pct};
     preprocessing.interpolation =
         interpolation == "bicubic" ? Interpolation::kBicubic : Interpolation::kBilinear;
-    const auto ours = eval_input(image, preprocessing, size);
+    const auto ours = eval_input(image, preprocessing, size, name);
     std::string raw = read_file(folder / (name + ".bin"));
     const auto wanted = torch::from_blob(raw.data(), {3, size, size}, torch::kFloat32);
     ASSERT_EQ(ours.sizes(), wanted.sizes());
     EXPECT_LT((ours - wanted).abs().max().item<double>(), 1e-6);
   }
   EXPECT_EQ(count, 5);
+}
+
+TEST(TransformTest, RefusesImagesTooLongAndThin) {
+  const Image strip{4000, 2, 3, std::vector<uint8_t>(4000 * 2 * 3)};
+  const Preprocessing preprocessing{{0, 0, 0}, {1, 1, 1}, 0.9};
+  expect_error(ErrorKind::kData, {"strip.png: 4000 x 2 pixels", "32 times"},
+               [&] { eval_input(strip, preprocessing, 224, "strip.png"); });
 }
 
 TEST(InputsTest, TensorsKeepTheirValuesAndLabels) {

@@ -4,8 +4,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "adjoin/io/model_file.h"
 #include "adjoin/io/pth.h"
 #include "adjoin/io/safetensors.h"
+#include "adjoin/spec/catalog.h"
 #include "io/make_pickle.h"
 #include "io/make_safetensors.h"
 
@@ -211,6 +213,51 @@ void repair_zip(std::string& file) {
   }
 }
 
+// ---- models: a spec and what else a header says, and how the tensors fit it
+
+std::string model_header(const ModelSpec& spec) {
+  Json header = Json::object();
+  Json& metadata = header["__metadata__"] = Json::object();
+  const io::ModelHeader model{spec, {"a", "b"}, default_preprocessing(spec), {1, "r", "p"}};
+  for (const auto& [key, value] : io::to_metadata(model)) metadata[key] = value;
+  int64_t offset = 0;
+  for (const TensorInfo& info : tensors(spec)) {
+    const int64_t end = offset + 2 * info.numel();
+    header[info.name] = {
+        {"dtype", "F16"}, {"shape", info.shape()}, {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+  return header.dump();
+}
+
+std::vector<std::string> model_headers() {
+  const std::vector<Override> tiny = {{"embed_dim", "4"}, {"heads", "2"}, {"num_classes", "2"},
+                                      {"img_size", "8"},  {"depth", "1"}, {"patch_size", "4"}};
+  const ModelSpec vit = with_overrides(catalog_spec("vit_mini_32"), tiny);
+  const ModelSpec swin = with_overrides(catalog_spec("swin_mini_32"), tiny);
+  return {model_header(vit), model_header(swin), model_header(vit)};
+}
+
+std::vector<std::string> model_tokens() {
+  std::vector<std::string> tokens = safetensors_tokens();
+  for (const char* token :
+       {"\\\"heads\\\":", "\\\"blocks\\\":[", "\\\"origin\\\":7", "adjoin.spec", "adjoin.classes",
+        "{\\\"from\\\":0,\\\"to\\\":1,\\\"kind\\\":\\\"identity\\\"}", "\\\"vit\\\"",
+        "\\\"swin\\\"", "1e99", "blocks.0.", "layers.0.downsample.", "head.fc.weight", "\\ud800",
+        "1000000"}) {
+    tokens.emplace_back(token);
+  }
+  return tokens;
+}
+
+io::TensorFile read_model(io::FileBytes file) {
+  io::ModelFile model = io::open_model(io::read_safetensors(std::move(file)));
+  const io::Fit fit = io::fit(model.header.spec, model.content);
+  for (const io::Misfit& misfit : fit.misfits) io::as_resize(model.header.spec, misfit);
+  if (!fit.is_exact()) throw Error(ErrorKind::kData, "file: " + io::describe(fit));
+  return std::move(model.content);
+}
+
 Region whole_focus(const std::string& file) { return {0, file.size()}; }
 
 void repair_nothing(std::string&) {}
@@ -220,9 +267,10 @@ constexpr size_t kMiB = size_t{1} << 20;
 constexpr Format kFormats[] = {
     {"safetensors", kMiB, safetensors_headers, wrap_safetensors, safetensors_tokens,
      safetensors_focus, repair_safetensors, io::read_safetensors},
-    {"pth-zip", 8 * kMiB, checkpoints, wrap_zip, pickle_tokens, zip_focus, repair_zip,
-     io::read_pth},
-    {"pth-legacy", 8 * kMiB, checkpoints, wrap_legacy, pickle_tokens, whole_focus, repair_nothing,
+    {"model", 4 * kMiB, model_headers, wrap_safetensors, model_tokens, safetensors_focus,
+     repair_safetensors, read_model},
+    {"pth-zip", kMiB, checkpoints, wrap_zip, pickle_tokens, zip_focus, repair_zip, io::read_pth},
+    {"pth-legacy", kMiB, checkpoints, wrap_legacy, pickle_tokens, whole_focus, repair_nothing,
      io::read_pth},
 };
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "adjoin/io/recognise.h"
 #include "adjoin/spec/catalog.h"
 #include "adjoin/spec/derive.h"
 #include "support/expect_error.h"
@@ -84,10 +85,11 @@ TEST(LayoutTest, WhatDoesNotFitIsListedByName) {
   file.not_tensors = {"epoch"};
   const Fit found = fit(kDeit, file);
   EXPECT_FALSE(found.is_exact());
-  EXPECT_EQ(describe(found),
-            "7 tensors are missing (cls_token, blocks.3-8.norm1.weight); 2 tensors are unexpected "
-            "(aux.weight, epoch, which is no tensor); 2 tensors are of another shape (norm.bias "
-            "holds I64, must hold floats, head.weight is (10, 192), must be (1000, 192))");
+  EXPECT_EQ(
+      describe(found),
+      "7 tensors are missing (cls_token, blocks.3-8.norm1.weight); 2 tensors are unexpected "
+      "(aux.weight, epoch, which is no tensor); 2 tensors are of another shape or type (norm.bias "
+      "holds I64, must hold floats, head.weight is (10, 192), must be (1000, 192))");
 }
 
 TEST(LayoutTest, EveryModelOfTheCatalogIsRecognisedByItsTensors) {

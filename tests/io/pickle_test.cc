@@ -264,8 +264,6 @@ TEST(PickleTest, RefusesCallsOfWhatNoCheckpointNeeds) {
                                    "ctypes",
                                    "pty",
                                    "webbrowser",
-                                   "code",
-                                   "commands",
                                    "multiprocessing",
                                    "multiprocessing.pool",
                                    "asyncio.events",
@@ -293,6 +291,18 @@ TEST(PickleTest, RefusesCallsOfWhatNoCheckpointNeeds) {
   }
   EXPECT_EQ(Unpickled(call(global("builtins", "set"), ")") + ".").value.kind, Kind::kOpaque);
   EXPECT_EQ(Unpickled(call(global("oscar", "run"), ")") + ".").value.kind, Kind::kOpaque);
+  EXPECT_EQ(Unpickled(call(global("code.config", "Args"), ")") + ".").value.kind, Kind::kOpaque);
+  expect_refused(call(global("code", "interact"), ")") + ".", {"calls code.interact"});
+}
+
+TEST(PickleTest, RefusesGlobalsWithNamesWithoutEnd) {
+  expect_refused(global(std::string(2000, 'a'), "b") + ".", {"more than 1024 bytes"});
+  std::string many = text(std::string(1 << 20, 'a')) + "q\x01";  // a name recalled again and again
+  for (int i = 0; i < 100000; ++i)
+    many +=
+        "h\x01h\x01\x93"
+        "0";
+  expect_refused(many + ".", {"more than 1024 bytes"});
 }
 
 TEST(PickleTest, KnowsStoragesOfEveryType) {

@@ -107,7 +107,7 @@ TEST_F(PthTest, RefusesWhatIsNoStateDict) {
   expect_refused("zip_loop.pth", {"holds a list instead of a state_dict"});
   expect_refused("legacy_loop.pth", {"holds a list instead of a state_dict"});
   expect_refused("zip_module.pth", {"holds an object of a class", "save model.state_dict()"});
-  expect_refused("legacy_module.pth", {"is no string"});
+  expect_refused("legacy_module.pth", {"holds an object of a class"});
   expect_refused("zip_script.pth", {"is a TorchScript archive; save the state_dict instead"});
   expect_refused("zip_expanded.pth", {"tensor \"weight\" repeats the same numbers"});
   expect_refused("legacy_expanded.pth", {"tensor \"weight\" repeats the same numbers"});

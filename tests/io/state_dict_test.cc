@@ -56,6 +56,24 @@ TEST(StateDictTest, ReadsTheSameFromBothContainers) {
   }
 }
 
+TEST(StateDictTest, RefusesNamesWithoutEnd) {
+  std::string many = "}(" + text(std::string(1 << 19, 'a')) + "q\x01" + tensor();
+  for (int i = 0; i < 10000; ++i) many += "h\x01N";  // the same long name again and again
+  expect_both_refused(many + "u", {"has a name of 524288 bytes; at most 4096"});
+}
+
+TEST(StateDictTest, SaysWhichOfSeveralItUses) {
+  const std::string both = dict({text("model"), one("a"), text("model_ema"), one("b")});
+  ASSERT_EQ(read(zip(both)).notes.size(), 1U);
+  EXPECT_EQ(read(zip(both)).notes[0],
+            "file: of its state_dicts the one under \"model_ema\" is used");
+  const std::string deep =
+      dict({text("model"), dict({text("state_dict"), one("a"), text("state_dict_ema"), one("b")})});
+  ASSERT_EQ(read(zip(deep)).notes.size(), 1U);
+  EXPECT_TRUE(contains(read(zip(deep)).notes[0], "\"model.state_dict_ema\""));
+  EXPECT_TRUE(read(zip(dict({text("model"), one("a")}))).notes.empty());
+}
+
 TEST(StateDictTest, PrefersAveragedWeightsAndUnwrapsTwice) {
   EXPECT_EQ(names(one("a")), Names{"a"});
   EXPECT_EQ(names(dict({text("state_dict"), one("a")})), Names{"a"});
@@ -252,7 +270,7 @@ TEST(PthTestOfOtherFiles, RefusesThemInASentence) {
   tar.replace(257, 5, "ustar");
   expect_refused(tar, {"is a tar file, as PyTorch before 0.1.10 wrote them"});
   EXPECT_FALSE(looks_like_pth(own_bytes("file", to_bytes("hello"))));
-  EXPECT_FALSE(looks_like_pth(own_bytes("file", to_bytes(tar))));
+  EXPECT_TRUE(looks_like_pth(own_bytes("file", to_bytes(tar))));
 }
 
 }  // namespace

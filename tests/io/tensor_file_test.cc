@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "adjoin/io/text.h"
+#include "adjoin/core/text.h"
 
 namespace adjoin::io {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "adjoin/io/safetensors.h"
 #include "adjoin/models/forward.h"
 #include "adjoin/models/init.h"
@@ -10,19 +12,12 @@
 #include "models/laws.h"
 #include "support/expect_error.h"
 #include "support/random_choice.h"
+#include "support/random_weights.h"
 #include "support/seeded_test.h"
 #include "support/temp_folder.h"
 
 namespace adjoin::models {
 namespace {
-
-Weights random_weights(const ModelSpec& spec, torch::ScalarType type = torch::kFloat32) {
-  Weights weights;
-  for (const TensorInfo& info : tensors(spec)) {
-    weights.set(info.name, (torch::randn(info.shape()) * 0.3).to(type));
-  }
-  return weights;
-}
 
 io::ModelHeader header_of(const ModelSpec& spec) {
   return {spec, {}, default_preprocessing(spec), {}};
@@ -68,15 +63,43 @@ TEST_F(LoadTest, AnExtractedNetworkComputesWhatTheBranchComputes) {
   }
 }
 
+/// Whether an address lies in this process' map of a file.
+bool is_mapped(const void* address, const std::string& path) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx", &begin, &end) != 2 || !line.ends_with(path)) continue;
+    const auto place = reinterpret_cast<uintptr_t>(address);
+    if (place >= begin && place < end) return true;
+  }
+  return false;
+}
+
 TEST_F(LoadTest, WeightsLieInTheFileAndChangesDoNotReachIt) {
   const ModelSpec spec = catalog_spec("vit_mini_28");
   save(folder / "m.safetensors", header_of(spec), init(spec, 0));
   const std::string before = read_file(folder / "m.safetensors");
   const Model model = load(folder / "m.safetensors");
-  const auto wanted = init(spec, 0).at("head.weight");
+  for (const auto& [name, tensor] : model.weights) {
+    EXPECT_TRUE(is_mapped(tensor.data_ptr(), folder / "m.safetensors")) << name;
+  }
+  const Weights same = model.weights.to(torch::kCPU, torch::kFloat32);
+  EXPECT_EQ(same.at("norm.bias").data_ptr(), model.weights.at("norm.bias").data_ptr());
   model.weights.at("head.weight").fill_(7);
   EXPECT_EQ(read_file(folder / "m.safetensors"), before);
-  EXPECT_TRUE(torch::equal(load(folder / "m.safetensors").weights.at("head.weight"), wanted));
+  EXPECT_TRUE(torch::equal(load(folder / "m.safetensors").weights.at("head.weight"),
+                           init(spec, 0).at("head.weight")));
+}
+
+TEST_F(LoadTest, TheHashNamesTheContentHoweverItLies) {
+  Weights weights;
+  weights.set("a", torch::arange(16.0).view({4, 4}));
+  const std::string hash = content_hash(weights);
+  EXPECT_EQ(hash.size(), 6U + 16U);
+  weights.set("a", weights.at("a").t().contiguous().t());
+  EXPECT_EQ(content_hash(weights), hash);
+  weights.set("a", weights.at("a").t());
+  EXPECT_NE(content_hash(weights), hash);
 }
 
 TEST_F(LoadTest, TensorsOutliveTheModelAndTheFile) {
@@ -114,6 +137,9 @@ TEST_F(LoadTest, AnotherClassCountIsRefusedUnlessTheHeadIsReset) {
       {"head.fc.weight is (37, 128), must be (10, 128)", "--reset-head", "model.num_classes=37"},
       [&] { load(folder / "m.safetensors", options); });
   options.is_head_reset = true;
+  save(folder / "half.safetensors", header, init(spec, 1).to(torch::kCPU, torch::kBFloat16));
+  EXPECT_EQ(load(folder / "half.safetensors", options).weights.at("head.fc.bias").scalar_type(),
+            torch::kBFloat16);
   const Model model = load(folder / "m.safetensors", options);
   EXPECT_EQ(model.weights.at("head.fc.weight").size(0), 10);
   EXPECT_TRUE(torch::equal(model.weights.at("norm.weight"), init(spec, 1).at("norm.weight")));
@@ -163,6 +189,8 @@ TEST_F(LoadTest, AnotherImageSizeOrWindowInterpolatesPositions) {
   const Model wider = load(folder / "s.safetensors", {{"", {{"window", "8"}}}});
   EXPECT_EQ(wider.weights.at("layers.0.blocks.1.attn.relative_position_bias_table").size(0), 225);
   EXPECT_EQ(wider.notes.size(), 6U);
+  const std::string table = "layers.1.blocks.0.attn.relative_position_bias_table";
+  EXPECT_TRUE(torch::equal(wider.weights.at(table), resized_grid(init(swin, 0).at(table), 7, 15)));
 }
 
 TEST(InterpolationTest, AgreesWithTheAuthorsCode) {

@@ -7,30 +7,12 @@
 #include "adjoin/spec/catalog.h"
 #include "models/laws.h"
 #include "support/random_choice.h"
+#include "support/random_weights.h"
 #include "support/seeded_test.h"
+#include "support/slicing_rule.h"
 
 namespace adjoin::models {
 namespace {
-
-/// Every tensor drawn from a normal distribution, so that no slice equals another by chance.
-Weights random_weights(const ModelSpec& spec) {
-  Weights weights;
-  for (const TensorInfo& info : tensors(spec)) {
-    weights.set(info.name, torch::randn(info.shape()) * 0.3);
-  }
-  return weights;
-}
-
-/// The large network with NaN everywhere but in the slices.
-Weights poisoned(const Derived& derived, const Weights& large) {
-  Weights result;
-  for (const auto& [name, tensor] : large) {
-    result.set(name, torch::full_like(tensor, std::numeric_limits<double>::quiet_NaN()));
-  }
-  const Weights from = views(derived, large);
-  for (const auto& [name, tensor] : views(derived, result)) tensor.copy_(from.at(name));
-  return result;
-}
 
 struct SliceCase {
   uint64_t family;
@@ -41,6 +23,7 @@ class SliceTest : public SeededTest, public testing::WithParamInterface<SliceCas
 
 TEST_P(SliceTest, NothingOutsideTheSlicesIsReadAndViewsEqualCopiesBitForBit) {
   const torch::NoGradGuard no_grad;
+  const bool is_narrow = GetParam().geometry == Geometry::kNarrow;
   int removed = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {
     const auto factor = static_cast<int64_t>(1 + seed % 4);
@@ -51,10 +34,19 @@ TEST_P(SliceTest, NothingOutsideTheSlicesIsReadAndViewsEqualCopiesBitForBit) {
     for (const BlockChoice& block : choice.blocks) removed += block.keep ? 0 : 1;
 
     const Weights weights = random_weights(large);
+    const SlicingRule rule(large, small.spec, is_narrow ? factor : 1);
+    Weights ours = copies(small, weights);
+    Weights by_rule, nan;
+    for (const auto& [name, tensor] : weights) nan.set(name, torch::full_like(tensor, NAN));
+    for (const TensorInfo& info : tensors(small.spec)) {
+      const std::string from = rule.large_name(info.name);
+      by_rule.set(info.name, cut(weights.at(from), rule.entries(info.name)).contiguous());
+      nan.set(from, poisoned(weights.at(from), rule.entries(info.name)));
+      ASSERT_TRUE(torch::equal(ours.at(info.name), by_rule.at(info.name))) << info.name;
+    }
     const auto images = images_for(large, 2);
-    const auto plain = forward(small.spec, copies(small, weights), images).logits();
-    const auto viewed =
-        forward(small.spec, views(small, poisoned(small, weights)), images).logits();
+    const auto plain = forward(small.spec, by_rule, images).logits();
+    const auto viewed = forward(small.spec, views(small, nan), images).logits();
     ASSERT_TRUE(plain.isfinite().all().item<bool>());
     ASSERT_TRUE(torch::equal(plain, viewed)) << (plain - viewed).abs().max();
   }
@@ -110,13 +102,12 @@ TEST_P(SliceTest, GradientsOfTheSmallNetworkFallIntoTheSlicesAlone) {
       .square()
       .sum()
       .backward();
-  Weights inside;  // 1 where the small network lies
-  for (const auto& [name, tensor] : weights) inside.set(name, torch::zeros(tensor.sizes()));
-  for (const auto& [name, tensor] : views(small, inside)) tensor.fill_(1);
-  for (const auto& [name, tensor] : weights) {
+  const SlicingRule rule(large, small.spec, GetParam().geometry == Geometry::kNarrow ? 2 : 1);
+  for (const TensorInfo& info : tensors(small.spec)) {
+    const auto& tensor = weights.at(rule.large_name(info.name));
     if (!tensor.grad().defined()) continue;
-    const auto outside = tensor.grad().masked_select(inside.at(name) == 0);
-    EXPECT_TRUE((outside == 0).all().item<bool>()) << name;
+    const auto is_outside = poisoned(torch::zeros(tensor.sizes()), rule.entries(info.name)).isnan();
+    EXPECT_TRUE((tensor.grad().masked_select(is_outside) == 0).all().item<bool>()) << info.name;
   }
   const auto& qkv = weights.at(placed_blocks(large)[0].name + ".attn.qkv.weight");
   EXPECT_GT(qkv.grad().abs().sum().item<double>(), 0);

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "adjoin/spec/preprocessing.h"
 #include "support/expect_error.h"
 
 namespace adjoin {
@@ -235,6 +236,32 @@ TEST(CatalogTest, PinsTheSmallT2ts) {
     expect_blocks(family_of<T2tSpec>(spec).blocks, 6, 8, 16, 256);
     EXPECT_GE(placed_blocks(spec).front().tokens - 1, 49);
   }
+}
+
+TEST(PreprocessingTest, IsThatOfThePublishedWeights) {
+  const auto of = [](const char* name) { return default_preprocessing(catalog_spec(name)); };
+  const std::vector<double> imagenet = {0.485, 0.456, 0.406};
+  EXPECT_EQ(of("deit_tiny_patch16_224").mean, imagenet);
+  EXPECT_EQ(of("deit_tiny_patch16_224").std, (std::vector<double>{0.229, 0.224, 0.225}));
+  EXPECT_EQ(of("deit_tiny_patch16_224").crop_pct, 0.9);
+  EXPECT_EQ(of("swin_tiny_patch4_window7_224").mean, imagenet);
+  EXPECT_EQ(of("t2t_vit_14").interpolation, Interpolation::kBicubic);
+  EXPECT_EQ(of("swin_base_patch4_window12_384").crop_pct, 1.0);
+  EXPECT_EQ(of("vit_tiny_patch16_224").mean, (std::vector<double>{0.5, 0.5, 0.5}));
+  EXPECT_EQ(of("vit_mini_28").mean, std::vector<double>{0.5});
+  ModelSpec own = catalog_spec("deit_tiny_patch16_224");
+  own.name = "vit_of_mine";  // a name of one's own means nothing
+  EXPECT_EQ(default_preprocessing(own).mean, imagenet);
+}
+
+TEST(ModelNameTest, IsPlainText) {
+  ModelSpec spec = catalog_spec("vit_mini_28");
+  for (const char* name : {"\xff", "a\nb", "\x1b[31m"}) {
+    spec.name = name;
+    expect_error(ErrorKind::kConfig, {"model.name", "UTF-8"}, [&] { validate(spec); });
+  }
+  spec.name = "modèle à moi";
+  validate(spec);
 }
 
 }  // namespace

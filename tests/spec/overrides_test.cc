@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "adjoin/spec/catalog.h"
+#include "support/expect_error.h"
 #include "support/random_spec.h"
 
 namespace adjoin {
@@ -243,6 +244,21 @@ TEST(SwinShiftTest, OfABlockWhoseNeighbourWasRemovedStaysItsOwn) {
             (std::vector<Numbers>{{3}, {0, 3}, {0, 3, 0, 3, 0, 3}, {0}}));
   EXPECT_EQ(shifts(with_overrides(spec, {{"img_size", "448"}})),
             (std::vector<Numbers>{{3}, {0, 3}, {0, 3, 0, 3, 0, 3}, {3}}));
+}
+
+TEST(SwinShiftTest, IsToldByTheCatalogOrByGaplessOriginsAndElseRefused) {
+  ModelSpec spec = catalog_spec("swin_tiny_patch4_window7_224");
+  auto& stages = std::get<SwinSpec>(spec.family).stages;
+  stages[2].blocks.pop_back();                       // the last before stage 3
+  stages[3].blocks.erase(stages[3].blocks.begin());  // and the first of it
+  EXPECT_EQ(shifts(with_overrides(spec, {{"img_size", "448"}}))[3], Numbers{3});
+  spec.name = "a network of its own";
+  expect_error(ErrorKind::kConfig, {"model.stages.3", "cannot be told"}, [&] {
+    with_overrides(spec, {{"img_size", "448"}});
+  });
+  ModelSpec whole = catalog_spec("swin_tiny_patch4_window7_224");
+  whole.name = spec.name;
+  EXPECT_EQ(shifts(with_overrides(whole, {{"img_size", "448"}}))[3], (Numbers{0, 3}));
 }
 
 TEST(SwinShiftTest, OfOneBlockIsWhatItsOwnKeySays) {

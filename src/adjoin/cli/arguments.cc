@@ -1,10 +1,8 @@
 #include "adjoin/cli/arguments.h"
 
 #include <algorithm>
+#include <charconv>
 #include <iostream>
-
-#include "adjoin/cli/model_options.h"
-#include "adjoin/spec/catalog.h"
 
 namespace adjoin::cli {
 
@@ -30,11 +28,35 @@ bool parse(CLI::App& app, Args args) {
     throw Error(ErrorKind::kUsage, fmt::format("{}: {}; run 'adjoin {} --help'", app.get_name(),
                                                message, app.get_name()));
   }
+  for (const CLI::Option* option : app.get_options()) {
+    const auto& results = option->results();
+    const bool takes_value = option->get_expected_max() > 0 && option->get_type_size() > 0;
+    if (takes_value && std::find(results.begin(), results.end(), "") != results.end()) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{}: {} is empty", app.get_name(), option->get_name()));
+    }
+  }
   return true;
 }
 
+CLI::Validator whole_number(int64_t least, int64_t most) {
+  return CLI::Validator(
+      [least, most](std::string& text) {
+        int64_t value = 0;
+        const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool is_good = failure == std::errc() && end == text.data() + text.size() &&
+                             value >= least && value <= most;
+        return is_good
+                   ? std::string()
+                   : fmt::format("\"{}\" must be a whole number from {} to {}", text, least, most);
+      },
+      "");
+}
+
 void add_set_option(CLI::App& app, std::vector<std::string>& sets) {
-  app.add_option("--set", sets, "change the model: model.depth=6, model.blocks.3.heads=2, ..")
+  app.add_option(
+         "--set", sets,
+         "change the model: model.img_size=384, model.num_classes=10, model.blocks.3.heads=2, ..")
       ->type_name("model.KEY=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -56,22 +78,6 @@ std::vector<Override> parse_overrides(const std::vector<std::string>& sets) {
         {set.substr(kSection.size(), equals - kSection.size()), set.substr(equals + 1)});
   }
   return overrides;
-}
-
-ModelSpec resolve_model(const std::string& name_or_file, const std::vector<std::string>& sets) {
-  const std::vector<Override> overrides = parse_overrides(sets);
-  if (is_checkpoint_path(name_or_file)) {
-    const io::ModelFile file = io::open_model(name_or_file);
-    if (const io::Fit fit = io::fit(file.header.spec, file.content); !fit.is_exact()) {
-      throw Error(ErrorKind::kData, fmt::format("{}: does not fit {}: {}", name_or_file,
-                                                file.header.spec.name, io::describe(fit)));
-    }
-    print_notes(file.notes);
-    return with_overrides(file.header.spec, overrides);
-  }
-  const bool is_file = name_or_file.ends_with(".json");
-  const ModelSpec spec = is_file ? read_spec_file(name_or_file) : catalog_spec(name_or_file);
-  return overrides.empty() ? spec : with_overrides(spec, overrides);
 }
 
 void print_json(const Json& json) {

@@ -19,15 +19,14 @@ std::string normalized_flag(std::string argument);
 /// in one sentence otherwise.
 bool parse(CLI::App& app, Args args);
 
+/// Takes decimal whole numbers of a range, and says so.
+CLI::Validator whole_number(int64_t least, int64_t most);
+
 /// `--set model.KEY=VALUE`, any number of times.
 void add_set_option(CLI::App& app, std::vector<std::string>& sets);
 
 /// The changes that `--set` arguments ask for.
 std::vector<Override> parse_overrides(const std::vector<std::string>& sets);
-
-/// The network a user means: a catalog name, a .json file with a spec, or a model file whose
-/// tensors fit, with `--set` applied.
-ModelSpec resolve_model(const std::string& name_or_file, const std::vector<std::string>& sets);
 
 /// One JSON object on standard output.
 void print_json(const Json& json);

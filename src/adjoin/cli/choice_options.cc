@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "adjoin/cli/arguments.h"
 #include "adjoin/core/fields.h"
 
 namespace adjoin::cli {
@@ -38,10 +39,14 @@ Choice choice_from_file(const ModelSpec& large, const std::string& path, Geometr
   const Json json = read_json_file(path);
   if (json.is_array()) {
     std::vector<int64_t> alphas;
-    from_json(json, alphas, path);
+    try {
+      from_json(json, alphas, path);
+    } catch (const Error& e) {
+      throw Error(ErrorKind::kData, e.what());
+    }
     return choice_from_alphas(large, alphas);
   }
-  const ModelSpec small = read_spec_file(path);
+  const ModelSpec small = spec_from_json(json, path);
   Choice choice = choice_between(large, small);
   if (!is_same_network(derive(large, choice, geometry).spec, small)) {
     throw Error(ErrorKind::kUsage,
@@ -66,6 +71,7 @@ Choice choice(const ModelSpec& large, const ChoiceOptions& options, Geometry geo
 void add_choice_options(CLI::App& app, ChoiceOptions& options) {
   const std::string group = "Choice of the small network";
   app.add_option("--alpha", options.alpha, "divide heads and hidden units of every block by this")
+      ->check(whole_number(1, 1'000'000))
       ->type_name("A")
       ->group(group);
   app.add_option("--alphas", options.alphas,
@@ -78,6 +84,7 @@ void add_choice_options(CLI::App& app, ChoiceOptions& options) {
       ->group(group);
   app.add_option("--geometry", options.geometry,
                  "kept: the residual width stays; narrow: it is divided too, by one alpha")
+      ->type_name("kept|narrow")
       ->capture_default_str()
       ->group(group);
 }

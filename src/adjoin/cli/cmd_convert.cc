@@ -1,27 +1,35 @@
 // adjoin convert: a checkpoint of any format and layout as one safetensors file.
-#include <fstream>
 #include <iostream>
+#include <sstream>
 
 #include "adjoin/cli/arguments.h"
 #include "adjoin/cli/model_options.h"
 #include "adjoin/core/table.h"
+#include "adjoin/core/text.h"
 #include "adjoin/cost/cost.h"
 #include "adjoin/models/load.h"
+#include "adjoin/tensor/device.h"
 
 namespace adjoin::cli {
 namespace {
 
-/// One name per line; an empty line at the end does not count.
+/// One name per line; an empty line at the end and a byte order mark do not count.
 std::vector<std::string> read_class_names(const std::string& path, int64_t classes) {
-  std::ifstream file(path);
-  if (!file) throw Error(ErrorKind::kIo, path + ": cannot be read");
+  constexpr size_t kMostBytes = size_t{4} << 20;
+  std::string text = read_text_file(path, kMostBytes);
+  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
+  std::istringstream lines(text);
   std::vector<std::string> names;
-  for (std::string line; std::getline(file, line);) {
+  for (std::string line; std::getline(lines, line);) {
     if (line.ends_with('\r')) line.pop_back();
     names.push_back(line);
-    if (names.size() > 1'000'000)
-      throw Error(ErrorKind::kData, path + ": more than 1,000,000 lines");
+    if (names.size() > kMostListItems || !is_plain_text(line)) {
+      throw Error(ErrorKind::kData,
+                  fmt::format("{}: line {} is {}", path, names.size(),
+                              is_plain_text(line) ? "one too many to store" : "no UTF-8 text"));
+    }
   }
+  while (!names.empty() && names.back().empty()) names.pop_back();
   if (static_cast<int64_t>(names.size()) != classes) {
     throw Error(ErrorKind::kData, fmt::format("{}: has {} lines, the network has {} classes", path,
                                               names.size(), classes));
@@ -29,13 +37,24 @@ std::vector<std::string> read_class_names(const std::string& path, int64_t class
   return names;
 }
 
-torch::ScalarType parse_stored_type(const std::string& text) {
-  if (text == "float32") return torch::kFloat32;
-  if (text == "float64") return torch::kFloat64;
-  if (text == "float16" || text == "half") return torch::kFloat16;
-  if (text == "bf16" || text == "bfloat16") return torch::kBFloat16;
-  throw Error(ErrorKind::kUsage,
-              fmt::format("--dtype: {} must be float32, float64, float16 or bf16", text));
+bool is_finite(const torch::Tensor& tensor) { return tensor.isfinite().all().item<bool>(); }
+
+/// Error(kNumeric) where a number is too large for the type.
+Weights stored_as(const Weights& weights, torch::ScalarType dtype) {
+  Weights result = weights.to(torch::kCPU, dtype);
+  for (const auto& [name, tensor] : result) {
+    if (!is_finite(tensor) && is_finite(weights.at(name))) {
+      throw Error(ErrorKind::kNumeric,
+                  fmt::format("{}: holds numbers too large for {}", name, c10::toString(dtype)));
+    }
+  }
+  return result;
+}
+
+void note_not_finite(models::Model& model) {
+  for (const auto& [name, tensor] : model.weights) {
+    if (!is_finite(tensor)) model.notes.push_back(name + " holds NaN or infinity");
+  }
 }
 
 }  // namespace
@@ -51,9 +70,11 @@ int run_convert(Args args) {
   app.add_option("IN", in, "the checkpoint, or a folder with model.safetensors and config.json")
       ->required();
   app.add_option("OUT", out, "the .safetensors to write")->required();
-  app.add_option("--layout", layout_name, "names of the tensors: timm or official")
+  app.add_option("--layout", layout_name, "names of the tensors")
+      ->type_name("timm|official")
       ->capture_default_str();
-  app.add_option("--dtype", dtype_name, "float32, float64, float16 or bf16 (as it is)");
+  app.add_option("--dtype", dtype_name, "the type to store (without it, as it is)")
+      ->type_name("float32|float64|float16|bf16");
   app.add_option("--classes", classes, "a text file with the name of a class in each line")
       ->type_name("FILE");
   add_model_options(app, options, /*has_head_reset=*/true);
@@ -62,13 +83,12 @@ int run_convert(Args args) {
   check_output_path(out);
   io::Layout layout = io::Layout::kTimm;
   from_json(layout_name, layout, "--layout");
+  const auto dtype = dtype_name.empty() ? torch::kFloat32 : parse_stored_dtype(dtype_name);
 
-  io::ModelFile file = io::open_model(in, options.open());
-  const std::string parent = io::content_hash(file.content);
-  models::Model model = models::load(std::move(file), options.is_head_reset);
-  if (!dtype_name.empty()) {
-    model.weights = model.weights.to(torch::kCPU, parse_stored_type(dtype_name));
-  }
+  models::Model model = models::load(in, {options.open(), options.is_head_reset});
+  const std::string parent = models::content_hash(model.weights);
+  note_not_finite(model);
+  if (!dtype_name.empty()) model.weights = stored_as(model.weights, dtype);
   if (!classes.empty()) {
     model.header.classes = read_class_names(classes, model.header.spec.num_classes);
   }
@@ -86,7 +106,7 @@ int run_convert(Args args) {
                 {"tensors", model.weights.size()},
                 {"notes", model.notes}});
   } else {
-    std::cout << fmt::format("{}: {}, {} tensors, {} parameters\n", out, spec.name,
+    std::cout << fmt::format("{}: {}, {} tensors, {} parameters\n", one_line(out), spec.name,
                              model.weights.size(), with_commas(params));
   }
   return 0;

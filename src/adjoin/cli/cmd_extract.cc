@@ -79,8 +79,12 @@ int run_extract(Args args) {
   app.add_option("--order", order_name,
                  "put the most important heads and hidden units first: none (an adjoined network "
                  "has them so), magnitude or taylor")
+      ->type_name("none|magnitude|taylor")
       ->capture_default_str();
-  app.add_option("--inputs", inputs, "images for --order taylor: JPEG, PNG or .safetensors")
+  app.add_option(
+         "--inputs", inputs,
+         "images for --order taylor: JPEG, PNG, or .safetensors with `input` (B, C, H, W) and, "
+         "where known, `labels` (B)")
       ->type_name("INPUT");
   add_model_options(app, options, /*has_head_reset=*/true);
   app.add_flag("--json", is_json, "print JSON");
@@ -94,11 +98,10 @@ int run_extract(Args args) {
     throw Error(ErrorKind::kUsage,
                 "extract: say which small network is meant: --alpha, --alphas or --keep");
   }
-  const std::string parent = io::content_hash(file.content);
   const models::Model large = models::load(std::move(file), options.is_head_reset);
   io::ModelHeader header = large.header;
   header.spec = part->spec;
-  header.provenance.parent = parent;
+  header.provenance.parent = models::content_hash(large.weights);
   models::save(out, header, models::copies(*part, ordered(large, order, inputs)));
 
   print_notes(large.notes);
@@ -115,8 +118,8 @@ int run_extract(Args args) {
       table.add({name, with_commas(counted.params), with_commas(counted.macs.total()),
                  short_bytes(static_cast<double>(counted.weight_bytes))});
     };
-    row(in, before);
-    row(out, after);
+    row(one_line(in), before);
+    row(one_line(out), after);
     std::cout << table.text();
   }
   return 0;

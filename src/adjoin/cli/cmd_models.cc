@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "adjoin/cli/arguments.h"
+#include "adjoin/cli/model_options.h"
 #include "adjoin/core/table.h"
 #include "adjoin/cost/cost.h"
 #include "adjoin/spec/catalog.h"
@@ -41,17 +42,17 @@ void print_catalog() {
 int run_models(Args args) {
   CLI::App app("The catalog: every named model with its cost, or one of them in full.", "models");
   std::string model;
-  std::vector<std::string> sets;
+  ModelOptions options;
   bool is_json = false;
-  const CLI::Option* named =
-      app.add_option("MODEL", model, "print the whole spec of this model, as JSON");
-  add_set_option(app, sets);
+  const CLI::Option* named = app.add_option(
+      "MODEL", model, "print the whole spec of this model, or of a model file, as JSON");
+  add_model_options(app, options, /*has_head_reset=*/false);
   app.add_flag("--json", is_json, "print JSON");
   if (!parse(app, args)) return 0;
   if (!named->empty()) {
-    print_json(spec_to_json(resolve_model(model, sets)));
-  } else if (!sets.empty()) {
-    throw Error(ErrorKind::kUsage, "models: --set needs a MODEL");
+    print_json(spec_to_json(resolve_model(model, options)));
+  } else if (!options.sets.empty() || !options.model.empty()) {
+    throw Error(ErrorKind::kUsage, "models: --set and --model need a MODEL");
   } else if (is_json) {
     print_json(catalog_json());
   } else {

@@ -144,11 +144,11 @@ int run_predict(Args args) {
                  "JPEG or PNG images, or .safetensors with `input` (B, C, H, W), preprocessed")
       ->required();
   app.add_option("--top", options.top, "how many classes to name")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1, 1'000'000))
       ->capture_default_str();
   app.add_flag("--logits", has_logits, "print the logits of every class instead");
   app.add_option("--batch-size", options.batch_size, "images at a time")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1, 65536))
       ->capture_default_str();
   app.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str();
   app.add_option("--dtype", options.dtype, "float32, float64 or bf16")->capture_default_str();

@@ -2,6 +2,7 @@
 // start at once and the OpenMP runtime is loaded only after it was told how to wait.
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -66,8 +67,12 @@ int dispatch(const std::vector<std::string>& args) {
 
 int main(int argc, char** argv) {
   adjoin::let_waiting_threads_sleep();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is then an error like a full disk
   std::vector<std::string> args(argv + 1, argv + argc);
-  for (std::string& arg : args) arg = adjoin::cli::normalized_flag(std::move(arg));
+  for (std::string& arg : args) {
+    if (arg == "--") break;  // what follows are no flags
+    arg = adjoin::cli::normalized_flag(std::move(arg));
+  }
   try {
     const int status = dispatch(args);
     if (!std::cout.flush() || std::fflush(stdout) != 0) {

@@ -2,11 +2,31 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <iostream>
 
 #include "adjoin/cli/arguments.h"
+#include "adjoin/spec/catalog.h"
 
 namespace adjoin::cli {
+namespace {
+
+/// Whether a user means a checkpoint, file or folder, rather than a name of the catalog.
+bool is_checkpoint_path(const std::string& text) {
+  if (text.ends_with(".json")) return false;
+  constexpr std::array<std::string_view, 7> kEndings = {".safetensors", ".pth",  ".pt", ".bin",
+                                                        ".tar",         ".ckpt", ".th"};
+  const bool is_spelt_so = text.find('/') != std::string::npos ||
+                           std::any_of(kEndings.begin(), kEndings.end(),
+                                       [&](const auto& ending) { return text.ends_with(ending); });
+  if (is_spelt_so) return true;
+  const std::vector<std::string> names = catalog_names();
+  std::error_code ignored;
+  return std::find(names.begin(), names.end(), text.substr(0, text.find('.'))) == names.end() &&
+         std::filesystem::exists(text, ignored);
+}
+
+}  // namespace
 
 io::OpenOptions ModelOptions::open() const { return {model, parse_overrides(sets)}; }
 
@@ -22,13 +42,24 @@ void add_model_options(CLI::App& app, ModelOptions& options, bool has_head_reset
   }
 }
 
-bool is_checkpoint_path(const std::string& text) {
-  constexpr std::array<std::string_view, 7> kEndings = {".safetensors", ".pth",  ".pt", ".bin",
-                                                        ".tar",         ".ckpt", ".th"};
-  if (text.ends_with(".json")) return false;
-  return text.find('/') != std::string::npos ||
-         std::any_of(kEndings.begin(), kEndings.end(),
-                     [&](std::string_view ending) { return text.ends_with(ending); });
+ModelSpec resolve_model(const std::string& name_or_file, const ModelOptions& options) {
+  if (is_checkpoint_path(name_or_file)) {
+    const io::ModelFile file = io::open_model(name_or_file, options.open());
+    io::Fit fit = io::fit(file.header.spec, file.content);
+    std::erase_if(fit.misfits, [&](const io::Misfit& misfit) {
+      return io::as_resize(file.header.spec, misfit) || io::is_head(misfit.wanted.name);
+    });
+    io::check_fit(fit, file.header.spec, file.content.file.origin);
+    print_notes(file.notes);
+    return file.header.spec;
+  }
+  if (!options.model.empty()) {
+    throw Error(ErrorKind::kUsage, "--model says what a file holds, and \"" + name_or_file +
+                                       "\" is a model of its own");
+  }
+  const bool is_file = name_or_file.ends_with(".json");
+  const ModelSpec spec = is_file ? read_spec_file(name_or_file) : catalog_spec(name_or_file);
+  return options.sets.empty() ? spec : with_overrides(spec, parse_overrides(options.sets));
 }
 
 void print_notes(const std::vector<std::string>& notes) {

@@ -63,8 +63,11 @@ extern "C" __attribute__((visibility("default"))) int adjoin_torch_command(
   } catch (...) {
     const Error error = described(std::current_exception());
     std::cout.flush();
-    std::strncpy(message, error.what(), static_cast<size_t>(message_size) - 1);
-    message[message_size - 1] = '\0';
+    std::string what = error.what();
+    constexpr std::string_view kCut = " .. (cut)";
+    const auto most = static_cast<size_t>(message_size) - 1;
+    if (what.size() > most) what.replace(most - kCut.size(), std::string::npos, kCut);
+    std::strcpy(message, what.c_str());
     *kind = static_cast<int>(error.kind());
     return adjoin::cli::kFailed;
   }

@@ -1,5 +1,6 @@
 #include "adjoin/compress/importance.h"
 
+#include "adjoin/core/error.h"
 #include "adjoin/models/forward.h"
 #include "adjoin/spec/tensors.h"
 
@@ -96,6 +97,10 @@ Weights reordered(const ModelSpec& spec, const Weights& weights,
     for (size_t dim = 0; dim < info.axes.size(); ++dim) {
       if (!is_sliced(info.axes[dim])) continue;
       Importance scores = importance[static_cast<size_t>(info.block)];
+      if (!score_of(scores, info.axes[dim].kind).isfinite().all().item<bool>()) {
+        throw Error(ErrorKind::kNumeric,
+                    info.name + ": the importance of its heads or units is NaN or infinite");
+      }
       const auto order = std::get<1>(
           score_of(scores, info.axes[dim].kind).sort(/*stable=*/true, 0, /*descending=*/true));
       tensor = tensor.index_select(static_cast<int64_t>(dim),

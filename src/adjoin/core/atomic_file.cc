@@ -48,17 +48,32 @@ void sync_folder(const std::string& folder) {
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   check_place(path_);
+  // A file without a name is gone when the process is, however it ends. Not every file system can.
+  const std::string folder = folder_of(path_);
+  descriptor_ = open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  if (descriptor_ >= 0) return;
+  // Not mkostemp: it makes files of mode 0600, and nobody can ask for the umask without setting it
+  // for every thread. open applies it.
+  take_temporary_name([&](const std::string& name) {
+    descriptor_ = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return descriptor_ >= 0;
+  });
+}
+
+template <class Make>
+void AtomicFile::take_temporary_name(Make make) {
   constexpr int kTries = 100;
   std::random_device random;
-  for (int i = 0; i < kTries && descriptor_ < 0; ++i) {
-    // Not mkostemp: it makes files of mode 0600, and nobody can ask for the umask without setting
-    // it for every thread. open applies it. The name leaves out that of the file, which may be as
-    // long as names can be.
-    temporary_ = fmt::format("{}.adjoin-{:08x}{:08x}", folder_of(path_), random(), random());
-    descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor_ < 0 && errno != EEXIST && errno != EINTR) throw_io(path_, errno);
+  for (int i = 0; i < kTries; ++i) {
+    // The name leaves out that of the file, which may be as long as names can be.
+    std::string name = fmt::format("{}.adjoin-{:08x}{:08x}", folder_of(path_), random(), random());
+    if (make(name)) {
+      temporary_ = std::move(name);
+      return;
+    }
+    if (errno != EEXIST && errno != EINTR) throw_io(path_, errno);
   }
-  if (descriptor_ < 0) throw_io(path_, EEXIST);
+  throw_io(path_, EEXIST);
 }
 
 AtomicFile::~AtomicFile() {
@@ -85,6 +100,12 @@ void AtomicFile::commit() {
     status = fsync(descriptor_);
   } while (status != 0 && errno == EINTR);
   if (status != 0) throw_io(path_, errno);
+  if (temporary_.empty()) {
+    const std::string unnamed = fmt::format("/proc/self/fd/{}", descriptor_);
+    take_temporary_name([&](const std::string& name) {
+      return linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+    });
+  }
   // close reports what a network file system found out late; its descriptor is gone either way.
   if (close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) throw_io(path_, errno);
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) throw_io(path_, errno);

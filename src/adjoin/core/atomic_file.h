@@ -32,8 +32,12 @@ class AtomicFile {
   void commit();
 
  private:
+  /// Draws names until `make` succeeds with one, which then is temporary_.
+  template <class Make>
+  void take_temporary_name(Make make);
+
   std::string path_;
-  std::string temporary_;
+  std::string temporary_;  ///< empty while the file has no name at all
   int descriptor_ = -1;
 };
 

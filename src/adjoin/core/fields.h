@@ -38,6 +38,9 @@ struct Range {
   double max = std::numeric_limits<double>::infinity();
 };
 
+/// Longest list a file may hold.
+inline constexpr size_t kMostListItems = 65536;
+
 template <class E>
 struct EnumName {
   std::string_view name;
@@ -170,11 +173,10 @@ class JsonReader {
 
 template <class T>
 void from_json(const Json& json, std::vector<T>& values, const std::string& path, Range range) {
-  constexpr size_t kMostItems = 65536;
   if (!json.is_array()) throw_wrong_type(path, "a list", json);
-  if (json.size() > kMostItems) {
+  if (json.size() > kMostListItems) {
     throw Error(ErrorKind::kConfig,
-                fmt::format("{}: {} items; at most {}", path, json.size(), kMostItems));
+                fmt::format("{}: {} items; at most {}", path, json.size(), kMostListItems));
   }
   values.assign(json.size(), T{});
   for (size_t i = 0; i < values.size(); ++i) {

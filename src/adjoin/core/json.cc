@@ -50,10 +50,14 @@ Json parse_json(std::string_view text, std::string_view origin) {
   }
 }
 
-Json read_json_file(const std::string& path, size_t max_bytes) {
+std::string read_text_file(const std::string& path, size_t max_bytes) {
   std::error_code failure;
-  if (std::filesystem::is_directory(path, failure)) {
+  const auto status = std::filesystem::status(path, failure);
+  if (std::filesystem::is_directory(status)) {
     throw Error(ErrorKind::kIo, path + ": is a folder, not a file");
+  }
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    throw Error(ErrorKind::kIo, path + ": is a device or a pipe, not a regular file");
   }
   std::ifstream file(path, std::ios::binary);
   if (!file) throw Error(ErrorKind::kIo, fmt::format("{}: {}", path, std::strerror(errno)));
@@ -65,7 +69,11 @@ Json read_json_file(const std::string& path, size_t max_bytes) {
       throw Error(ErrorKind::kData, fmt::format("{}: larger than {} bytes", path, max_bytes));
     }
   }
-  return parse_json(text, path);
+  return text;
+}
+
+Json read_json_file(const std::string& path, size_t max_bytes) {
+  return parse_json(read_text_file(path, max_bytes), path);
 }
 
 }  // namespace adjoin

@@ -13,6 +13,9 @@ using Json = nlohmann::ordered_json;
 /// `origin` (a file name) opens the message.
 Json parse_json(std::string_view text, std::string_view origin);
 
+/// The text of a regular file of at most `max_bytes`; Error(kIo) when it cannot be read.
+std::string read_text_file(const std::string& path, size_t max_bytes);
+
 /// parse_json of a file of at most `max_bytes`; Error(kIo) when it cannot be read.
 Json read_json_file(const std::string& path, size_t max_bytes = size_t{64} << 20);
 

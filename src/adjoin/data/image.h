@@ -24,8 +24,9 @@ struct Image {
 bool looks_like_image(std::span<const std::byte> bytes);
 
 /// A JPEG or PNG as grey (channels 1) or RGB (3), the pixels PIL's convert("L") or convert("RGB")
-/// gives; orientation tags are ignored, as in torchvision and timm. Error(kData) opening with
-/// `origin` when it is broken, truncated, or larger than 178 million pixels.
+/// gives (of 16-bit PNGs the high byte); orientation tags are ignored, as in torchvision and timm.
+/// Error(kData) opening with `origin` when it is broken, truncated, or larger than 178 million
+/// pixels.
 Image decode_image(std::span<const std::byte> bytes, std::string_view origin, int64_t channels);
 
 /// The image at another size with PIL's antialiasing filters, bit for bit as PIL computes it.

@@ -32,7 +32,8 @@ torch::Tensor images_in(const io::TensorFile& file, const ModelSpec& spec) {
                             fmt::join(images.sizes(), ", "), c10::toString(images.scalar_type()),
                             fmt::join(wanted, ", ")));
   }
-  return images.to(torch::kFloat32);
+  if (images.size(0) == 0) throw Error(ErrorKind::kData, origin + ": input holds no image");
+  return images.element_size() >= 4 ? images : images.to(torch::kFloat32);
 }
 
 torch::Tensor labels_in(const io::TensorFile& file, int64_t count, int64_t classes) {
@@ -76,7 +77,7 @@ std::vector<Input> read_inputs(const std::string& path, const io::ModelHeader& h
                                               spec.name, spec.in_chans));
   }
   const Image image = decode_image(file.bytes, path, spec.in_chans);
-  return {{path, eval_input(image, header.preprocessing, spec.img_size), {}}};
+  return {{path, eval_input(image, header.preprocessing, spec.img_size, path), {}}};
 }
 
 }  // namespace adjoin::data

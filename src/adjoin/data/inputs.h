@@ -14,7 +14,7 @@ namespace adjoin::data {
 /// One image, ready for the network.
 struct Input {
   std::string name;              ///< the path; "batch.safetensors[3]" for one of several
-  torch::Tensor image;           ///< (C, H, W), float32
+  torch::Tensor image;           ///< (C, H, W), float32 or float64
   std::optional<int64_t> label;  ///< where a tensor file has `labels` (B)
 };
 

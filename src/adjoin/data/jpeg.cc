@@ -19,6 +19,7 @@ namespace {
 /// Each scan of a progressive file passes over the whole image, and a scan can be a few bytes: a
 /// small file could keep us busy for hours. Encoders write about ten.
 constexpr int kMaxScans = 500;
+constexpr int64_t kMaxScannedPixels = 4'000'000'000;  // over all scans: minutes, not hours
 
 struct JpegReader {
   JpegReader() {
@@ -57,8 +58,11 @@ void print_nothing(j_common_ptr) {}
 
 void limit_scans(j_common_ptr info) {
   auto* reader = static_cast<JpegReader*>(info->client_data);
-  if (reader->info.input_scan_number <= kMaxScans) return;
-  std::snprintf(reader->message.data(), reader->message.size(), "more than %d scans", kMaxScans);
+  const auto& image = reader->info;
+  const int64_t scanned = int64_t{image.image_width} * image.image_height * image.input_scan_number;
+  if (image.input_scan_number <= kMaxScans && scanned <= kMaxScannedPixels) return;
+  std::snprintf(reader->message.data(), reader->message.size(),
+                "%d scans are too many for its size", image.input_scan_number);
   std::longjmp(reader->escape, 1);  // NOLINT: as above
 }
 

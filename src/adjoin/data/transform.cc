@@ -1,6 +1,10 @@
 #include "adjoin/data/transform.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
+
+#include "adjoin/core/error.h"
 
 namespace adjoin::data {
 namespace {
@@ -24,7 +28,16 @@ torch::Tensor per_channel(const std::vector<double>& values) {
 
 }  // namespace
 
-torch::Tensor eval_input(const Image& image, const Preprocessing& preprocessing, int64_t img_size) {
+torch::Tensor eval_input(const Image& image, const Preprocessing& preprocessing, int64_t img_size,
+                         std::string_view origin) {
+  constexpr int64_t kMostTimes = 32;
+  const auto [shorter, longer] = std::minmax(image.width, image.height);
+  if (longer > kMostTimes * shorter) {
+    throw Error(ErrorKind::kData,
+                fmt::format("{}: {} x {} pixels are too long and thin: the longer "
+                            "side may be {} times the shorter",
+                            origin, image.width, image.height, kMostTimes));
+  }
   const auto side =
       static_cast<int64_t>(std::floor(static_cast<double>(img_size) / preprocessing.crop_pct));
   const Image scaled = with_short_side(image, side, preprocessing.interpolation);

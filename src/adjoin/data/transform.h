@@ -8,7 +8,10 @@
 
 namespace adjoin::data {
 
-/// (channels, img_size, img_size), float32.
-torch::Tensor eval_input(const Image& image, const Preprocessing& preprocessing, int64_t img_size);
+/// Error(kData) opening with `origin` when the image is too long and thin to be resized.
+///
+/// (channels, img_size, img_size), float32
+torch::Tensor eval_input(const Image& image, const Preprocessing& preprocessing, int64_t img_size,
+                         std::string_view origin);
 
 }  // namespace adjoin::data

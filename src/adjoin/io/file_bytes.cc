@@ -56,7 +56,9 @@ FileBytes map_file(const std::string& path) {
   if (fstat(file.value(), &status) != 0) throw_io(path, errno);
   check_regular(path, status);
   const auto size = static_cast<size_t>(status.st_size);
-  void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file.value(), 0);
+  // MAP_NORESERVE: hardly any page will be written to, so none need be set aside.
+  void* address =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.value(), 0);
   if (address == MAP_FAILED) throw_io(path, errno);
   std::shared_ptr<const void> owner(
       address, [size](const void* mapped) { munmap(const_cast<void*>(mapped), size); });

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <set>
 
-#include "adjoin/spec/catalog.h"
-
 namespace adjoin::io {
 namespace {
 
@@ -15,13 +13,15 @@ bool is_floating(Dtype dtype) {
          dtype == Dtype::kF64;
 }
 
-bool is_buffer(std::string_view name) {
-  return name.ends_with(".attn.relative_position_index") || name.ends_with(".attn_mask");
-}
-
-bool has_prefix(const TensorFile& file, std::string_view prefix) {
-  const auto found = file.tensors.lower_bound(prefix);
-  return found != file.tensors.end() && found->first.starts_with(prefix);
+/// What Swin's code computes once and stores, in the blocks of this network.
+std::set<std::string> buffers_of(const ModelSpec& spec) {
+  std::set<std::string> names;
+  if (!std::holds_alternative<SwinSpec>(spec.family)) return names;
+  for (const PlacedBlock& block : placed_blocks(spec)) {
+    names.insert(block.name + ".attn.relative_position_index");
+    names.insert(block.name + ".attn_mask");
+  }
+  return names;
 }
 
 /// The first merging of a Swin is called after the stage before it, or after the stage behind it.
@@ -96,46 +96,17 @@ std::string counted(size_t count, std::string_view verdict, const std::vector<st
                      join(names));
 }
 
-/// Side of a square of `count` entries.
+}  // namespace
+
 std::optional<int64_t> side_of(int64_t count) {
   const auto side = static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(count))));
   return count > 0 && side * side == count ? std::optional(side) : std::nullopt;
 }
 
-/// Size of one axis of a tensor of the file, if it is there and the size is one a spec can have.
-std::optional<int64_t> size_in(const TensorFile& file, const std::string& name, size_t axis,
-                               int64_t most) {
-  const auto found = file.tensors.find(name);
-  if (found == file.tensors.end() || found->second.shape.size() <= axis) return std::nullopt;
-  const int64_t size = found->second.shape[axis];
-  return size >= 1 && size <= most ? std::optional(size) : std::nullopt;
+bool has_prefix(const TensorFile& file, std::string_view prefix) {
+  const auto found = file.tensors.lower_bound(prefix);
+  return found != file.tensors.end() && found->first.starts_with(prefix);
 }
-
-/// Which alternative of ModelSpec::family the names belong to.
-std::optional<std::string_view> family_of(const TensorFile& file) {
-  if (has_prefix(file, "tokens_to_token.")) return "t2t";
-  if (has_prefix(file, "layers.0.blocks.") || has_prefix(file, "layers.1.blocks.")) return "swin";
-  if (has_prefix(file, "blocks.0.attn.qkv.") && has_prefix(file, "patch_embed.proj.")) return "vit";
-  return std::nullopt;
-}
-
-/// The named model with the classes, channels and image size that the shapes of the file say.
-ModelSpec adapted(ModelSpec spec, const TensorFile& file) {
-  for (const char* head : {"head.fc.weight", "head.weight"}) {
-    if (const auto classes = size_in(file, head, 0, 1'000'000)) spec.num_classes = *classes;
-  }
-  if (const auto channels = size_in(file, "patch_embed.proj.weight", 1, 1024)) {
-    spec.in_chans = *channels;
-  }
-  if (const auto* vit = std::get_if<VitSpec>(&spec.family)) {
-    const auto tokens = size_in(file, "pos_embed", 1, kMostTokens);
-    const auto grid = side_of(tokens.value_or(0) - (vit->distilled ? 2 : 1));
-    if (grid && *grid * vit->patch_size <= 8192) spec.img_size = *grid * vit->patch_size;
-  }
-  return spec;
-}
-
-}  // namespace
 
 std::string name_in(Layout layout, const ModelSpec& spec, const std::string& name) {
   return layout == Layout::kOfficial ? official_name(spec, name) : name;
@@ -148,6 +119,7 @@ Fit fit(const ModelSpec& spec, const TensorFile& file) {
   for (TensorInfo& info : tensors(spec)) {
     std::string name = name_in(result.layout, spec, info.name);
     const auto found = file.tensors.find(name);
+    result.names[info.name] = name;
     wanted.insert(std::move(name));
     if (found == file.tensors.end()) {
       result.missing.push_back(std::move(info));
@@ -157,10 +129,10 @@ Fit fit(const ModelSpec& spec, const TensorFile& file) {
       result.found[info.name] = &found->second;
     }
   }
+  const std::set<std::string> buffers = buffers_of(spec);
   for (const auto& [name, tensor] : file.tensors) {
     if (wanted.contains(name)) continue;
-    const bool is_swin = std::holds_alternative<SwinSpec>(spec.family);
-    (is_swin && is_buffer(name) ? result.buffers : result.unexpected).push_back(name);
+    (buffers.contains(name) ? result.buffers : result.unexpected).push_back(name);
   }
   for (const std::string& name : file.not_tensors) {
     result.unexpected.push_back(name + ", which is no tensor");
@@ -174,18 +146,35 @@ std::string describe(const Fit& fit) {
     if (!names.empty()) parts.push_back(counted(names.size(), verdict, gathered(names)));
   };
   std::vector<std::string> missing, misfits;
-  for (const TensorInfo& info : fit.missing) missing.push_back(info.name);
+  for (const TensorInfo& info : fit.missing) missing.push_back(fit.names.at(info.name));
   for (const auto& [wanted, stored] : fit.misfits) {
+    const std::string& name = fit.names.at(wanted.name);
     misfits.push_back(
         stored.shape == wanted.shape()
-            ? fmt::format("{} holds {}, must hold floats", wanted.name, dtype_name(stored.dtype))
-            : fmt::format("{} is {}, must be {}", wanted.name, text(stored.shape),
-                          text(wanted.shape())));
+            ? fmt::format("{} holds {}, must hold floats", name, dtype_name(stored.dtype))
+            : fmt::format("{} is {}, must be {}", name, text(stored.shape), text(wanted.shape())));
   }
   add(missing, "missing");
   add(fit.unexpected, "unexpected");
-  if (!misfits.empty()) parts.push_back(counted(misfits.size(), "of another shape", misfits));
+  if (!misfits.empty())
+    parts.push_back(counted(misfits.size(), "of another shape or type", misfits));
   return join(parts, "; ");
+}
+
+void check_fit(const Fit& fit, const ModelSpec& spec, const std::string& origin) {
+  if (fit.is_exact()) return;
+  std::string advice;
+  for (const auto& [wanted, stored] : fit.misfits) {
+    const bool is_other_count = is_head(wanted.name) && !stored.shape.empty() &&
+                                stored.shape[0] != wanted.shape()[0] && stored.shape[0] > 0;
+    if (!is_other_count || !advice.empty()) continue;
+    advice = fmt::format(
+        "; --set model.num_classes={} keeps the file's classes, --reset-head of "
+        "convert and extract starts a new head",
+        stored.shape[0]);
+  }
+  throw Error(ErrorKind::kData,
+              fmt::format("{}: does not fit {}: {}{}", origin, spec.name, describe(fit), advice));
 }
 
 std::optional<Resize> as_resize(const ModelSpec& spec, const Misfit& misfit) {
@@ -207,7 +196,8 @@ std::optional<Resize> as_resize(const ModelSpec& spec, const Misfit& misfit) {
   if (stored[axis] > kMostTokens) return std::nullopt;
   const auto from = side_of(stored[axis] - resize.prefix);
   const auto to = side_of(wanted[axis] - resize.prefix);
-  if (!from || !to) return std::nullopt;
+  const bool is_table = axis == 0;  // of 2 window - 1 a side
+  if (!from || !to || (is_table && *from % 2 == 0)) return std::nullopt;
   resize.from = *from;
   resize.to = *to;
   return resize;
@@ -215,40 +205,6 @@ std::optional<Resize> as_resize(const ModelSpec& spec, const Misfit& misfit) {
 
 bool is_head(const std::string& name) {
   return name.starts_with("head.") || name.starts_with("head_dist.");
-}
-
-Recognised recognise(const TensorFile& file) {
-  const auto family = family_of(file);
-  if (!family) {
-    std::vector<std::string> names;
-    for (const auto& [name, tensor] : file.tensors) {
-      if (names.size() < 6) names.push_back(name);
-    }
-    throw Error(ErrorKind::kData,
-                fmt::format("{}: its tensors ({}{}) are those of no family we know; ViT, DeiT, T2T-"
-                            "ViT and Swin are",
-                            file.file.origin, join(names),
-                            file.tensors.size() > names.size() ? ", .." : ""));
-  }
-  std::optional<Recognised> result;
-  for (const std::string& name : catalog_names()) {
-    ModelSpec spec = catalog_spec(name);
-    if (family_name(spec) != *family) continue;
-    spec = adapted(std::move(spec), file);
-    if (!fit(spec, file).is_exact()) continue;
-    if (result) {
-      result->others.push_back(name);
-    } else {
-      result = Recognised{std::move(spec), {}};
-    }
-  }
-  if (!result) {
-    throw Error(ErrorKind::kData,
-                fmt::format("{}: is of family {}, but no model of the catalog has its tensors; say "
-                            "which it is with --model and --set",
-                            file.file.origin, *family));
-  }
-  return *result;
 }
 
 }  // namespace adjoin::io

@@ -29,6 +29,7 @@ struct Misfit {
 
 struct Fit {
   Layout layout = Layout::kTimm;
+  std::map<std::string, std::string> names;          ///< our names -> those of the file's layout
   std::map<std::string, const StoredTensor*> found;  ///< under our names, fitting; into the file
   std::vector<TensorInfo> missing;
   std::vector<Misfit> misfits;
@@ -43,6 +44,9 @@ Fit fit(const ModelSpec& spec, const TensorFile& file);
 /// "2 tensors are missing (blocks.0-1.norm1.weight); 1 is unexpected (aux.bias)": every name.
 std::string describe(const Fit& fit);
 
+/// Error(kData) that lists everything unless the fit is exact.
+void check_fit(const Fit& fit, const ModelSpec& spec, const std::string& origin);
+
 /// A position embedding or relative position bias table of another grid: it can be interpolated.
 /// `from` and `to` are entries per side, `prefix` the class tokens before the grid.
 struct Resize {
@@ -55,13 +59,11 @@ std::optional<Resize> as_resize(const ModelSpec& spec, const Misfit& misfit);
 /// Whether the tensor belongs to a classifier head.
 bool is_head(const std::string& name);
 
-/// The network whose tensors the file holds, from their names and shapes. `others` are further
-/// models of the catalog with the very same tensors. Error(kData) when there is none.
-struct Recognised {
-  ModelSpec spec;
-  std::vector<std::string> others;
-};
-Recognised recognise(const TensorFile& file);
+/// Whether a name of the file opens with `prefix`.
+bool has_prefix(const TensorFile& file, std::string_view prefix);
+
+/// Side of a square of `count` entries; nothing when it is none.
+std::optional<int64_t> side_of(int64_t count);
 
 }  // namespace adjoin::io
 

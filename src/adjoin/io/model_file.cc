@@ -1,11 +1,9 @@
 #include "adjoin/io/model_file.h"
 
-#include <fmt/ranges.h>
-
 #include <filesystem>
 
-#include "adjoin/core/hash.h"
 #include "adjoin/io/pth.h"
+#include "adjoin/io/recognise.h"
 #include "adjoin/io/safetensors.h"
 #include "adjoin/spec/catalog.h"
 
@@ -17,13 +15,25 @@ constexpr char kClasses[] = "adjoin.classes";
 constexpr char kPreprocessing[] = "adjoin.preprocessing";
 constexpr char kProvenance[] = "adjoin.provenance";
 
+// Parsed JSON takes many times the room of its text, so the text must be short.
+constexpr size_t kLongestEntry = size_t{4} << 20;
+
+/// The JSON of one metadata entry.
+Json parse_entry(const std::string& text, const std::string& path) {
+  if (text.size() > kLongestEntry) {
+    throw Error(ErrorKind::kData,
+                fmt::format("{}: has {} bytes, at most {}", path, text.size(), kLongestEntry));
+  }
+  return parse_json(text, path);
+}
+
 /// Reads one metadata entry into `value`; an absent one leaves it as it is.
 template <class T>
 void read_entry(const TensorFile& file, const char* key, T& value) {
   const auto found = file.metadata.find(key);
   if (found == file.metadata.end()) return;
   const std::string path = file.file.origin + ": " + key;
-  from_json(parse_json(found->second, path), value, path);
+  from_json(parse_entry(found->second, path), value, path);
 }
 
 void check_header(const ModelHeader& header, const std::string& origin) {
@@ -47,7 +57,7 @@ ModelHeader own_header(const TensorFile& file) {
   const std::string& origin = file.file.origin;
   try {
     ModelHeader header;
-    header.spec = spec_from_json(parse_json(file.metadata.find(kSpec)->second, kSpec));
+    header.spec = spec_from_json(parse_entry(file.metadata.find(kSpec)->second, kSpec));
     header.preprocessing = default_preprocessing(header.spec);
     read_entry(file, kClasses, header.classes);
     read_entry(file, kPreprocessing, header.preprocessing);
@@ -64,74 +74,96 @@ ModelSpec named_spec(const std::string& name) {
   return name.ends_with(".json") ? read_spec_file(name) : catalog_spec(name);
 }
 
-/// What timm writes beside the weights of a model on the Hub. Foreign and lenient: only what we
-/// use is looked at.
+/// What timm writes beside the weights of a model on the Hub. Only what we use is looked at.
 class HubConfig {
  public:
-  explicit HubConfig(const std::filesystem::path& folder)
-      : path_((folder / "config.json").string()), json_(read_json_file(path_)) {
-    const auto nested = json_.is_object() ? json_.find("pretrained_cfg") : json_.end();
-    details_ = nested != json_.end() && nested->is_object() ? *nested : json_;
+  explicit HubConfig(const std::string& path)
+      : path_(path), json_(read_json_file(path, kLongestEntry)) {
+    if (!json_.is_object()) fail("is no JSON object");
+    const auto nested = json_.find("pretrained_cfg");
+    details_ = nested != json_.end() && nested->is_object() ? &*nested : &json_;
   }
 
-  ModelHeader header() const {
-    ModelHeader header;
-    header.spec = spec();
-    header.preprocessing = default_preprocessing(header.spec);
-    Preprocessing& preprocessing = header.preprocessing;
-    read(details_, "mean", preprocessing.mean, Range{-1e3, 1e3});
-    read(details_, "std", preprocessing.std, Range{1e-6, 1e3});
-    read(details_, "crop_pct", preprocessing.crop_pct, Range{0.05, 1});
-    read(details_, "interpolation", preprocessing.interpolation);
-    read(json_, "label_names", header.classes);
-    check_header(header, path_);
-    return header;
+  /// `named` is what the user says it is; otherwise the config says.
+  ModelHeader header(const std::optional<ModelSpec>& named, std::vector<std::string>& notes) const {
+    try {
+      ModelHeader header;
+      header.spec = adapted(named ? *named : architecture());
+      header.preprocessing = default_preprocessing(header.spec);
+      Preprocessing& preprocessing = header.preprocessing;
+      read(*details_, "mean", preprocessing.mean, Range{-1e3, 1e3});
+      read(*details_, "std", preprocessing.std, Range{1e-6, 1e3});
+      read(*details_, "crop_pct", preprocessing.crop_pct, Range{0.05, 1});
+      read(*details_, "interpolation", preprocessing.interpolation);
+      read(json_, "label_names", header.classes);
+      check_header(header, path_);
+      note_unknown(notes);
+      return header;
+    } catch (const Error& e) {
+      fail(e.what());
+    }
   }
 
  private:
-  ModelSpec spec() const {
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(ErrorKind::kData, what.starts_with(path_) ? what : path_ + ": " + what);
+  }
+
+  ModelSpec architecture() const {
     std::string name;
     read(json_, "architecture", name);
-    if (name.empty()) {
-      throw Error(ErrorKind::kData,
-                  path_ + ": has no \"architecture\"; folders that timm wrote are read");
+    if (name.empty()) fail("has no \"architecture\"; folders that timm wrote are read");
+    const auto changes = json_.find("model_args");
+    if (changes != json_.end() && !changes->is_null() && !changes->empty()) {
+      fail("has model_args, which are not read; say what it is with --model and --set");
     }
-    ModelSpec spec;
-    try {
-      spec = catalog_spec(name);
-    } catch (const Error& e) {
-      throw Error(ErrorKind::kData, path_ + ": " + e.what());
-    }
+    return catalog_spec(name);
+  }
+
+  /// With the classes and the input the config speaks of.
+  ModelSpec adapted(ModelSpec spec) const {
+    read(*details_, "num_classes", spec.num_classes, Range{1, 1e6});
     read(json_, "num_classes", spec.num_classes, Range{1, 1e6});
+    if (auto* vit = std::get_if<VitSpec>(&spec.family)) read(json_, "global_pool", vit->pool);
     std::vector<int64_t> size;
-    read(details_, "input_size", size, Range{1, 8192});
-    if (size.size() == 3) {
+    read(*details_, "input_size", size, Range{1, 8192});
+    if (!size.empty()) {
+      if (size.size() != 3 || size[1] != size[2]) {
+        fail("input_size: must be [channels, side, side]");
+      }
       spec.in_chans = size[0];
-      spec.img_size = size[1];
+      spec = with_overrides(spec, {{"img_size", std::to_string(size[1])}});
     }
+    validate(spec);
     return spec;
+  }
+
+  /// Says what the config asks for and we do not do.
+  void note_unknown(std::vector<std::string>& notes) const {
+    const auto mode = details_->find("crop_mode");
+    if (mode != details_->end() && *mode != "center") {
+      notes.push_back(fmt::format("{}: crop_mode {} is not known; the centre is cut out", path_,
+                                  adjoin::describe(*mode)));
+    }
   }
 
   template <class T>
   void read(const Json& json, const char* key, T& value, Range range = {}) const {
-    const auto found = json.is_object() ? json.find(key) : json.end();
+    const auto found = json.find(key);
     if (found == json.end() || found->is_null()) return;
-    try {
-      from_json(*found, value, path_ + ": " + key, range);
-    } catch (const Error& e) {
-      throw Error(ErrorKind::kData, e.what());
-    }
+    from_json(*found, value, path_ + ": " + key, range);
   }
 
   std::string path_;
   Json json_;
-  Json details_;
+  const Json* details_ = nullptr;
 };
 
 /// The weights of a Hub folder.
 std::string weights_in(const std::filesystem::path& folder) {
   for (const char* name : {"model.safetensors", "pytorch_model.bin"}) {
-    if (std::filesystem::exists(folder / name)) return (folder / name).string();
+    std::error_code ignored;
+    if (std::filesystem::exists(folder / name, ignored)) return (folder / name).string();
   }
   throw Error(ErrorKind::kIo, fmt::format("{}: is a folder without model.safetensors or "
                                           "pytorch_model.bin",
@@ -151,6 +183,20 @@ ModelHeader foreign_header(const TensorFile& file, std::vector<std::string>& not
   return header;
 }
 
+/// Applies what `--set` says; what no longer holds of the header goes.
+void change(ModelHeader& header, const std::vector<Override>& overrides) {
+  const ModelSpec before = header.spec;
+  header.spec = with_overrides(before, overrides);
+  const Preprocessing fresh = default_preprocessing(header.spec);
+  if (header.preprocessing == default_preprocessing(before)) {
+    header.preprocessing = fresh;
+  } else if (header.spec.in_chans != before.in_chans) {
+    header.preprocessing.mean = fresh.mean;
+    header.preprocessing.std = fresh.std;
+  }
+  if (header.spec.num_classes != before.num_classes) header.classes.clear();
+}
+
 }  // namespace
 
 std::map<std::string, std::string, std::less<>> to_metadata(const ModelHeader& header) {
@@ -163,53 +209,53 @@ std::map<std::string, std::string, std::less<>> to_metadata(const ModelHeader& h
   return metadata;
 }
 
-ModelFile open_model(const std::string& path, const OpenOptions& options) {
-  const bool is_folder = std::filesystem::is_directory(path);
+ModelFile open_model(TensorFile content, const OpenOptions& options) {
   ModelFile model;
-  model.content = read_checkpoint(is_folder ? weights_in(path) : path);
+  model.content = std::move(content);
   model.notes = model.content.notes;
   if (model.content.metadata.contains(kSpec)) {
     if (!options.model.empty()) {
       throw Error(ErrorKind::kUsage,
-                  path + ": says itself which model it is; leave --model out, or use --set");
+                  model.content.file.origin +
+                      ": says itself which model it is; leave --model out, or use --set");
     }
     model.header = own_header(model.content);
   } else if (!options.model.empty()) {
     model.header.spec = named_spec(options.model);
     model.header.preprocessing = default_preprocessing(model.header.spec);
-  } else if (is_folder && std::filesystem::exists(std::filesystem::path(path) / "config.json")) {
-    model.header = HubConfig(path).header();
   } else {
     model.header = foreign_header(model.content, model.notes);
   }
-  ModelHeader& header = model.header;
-  const int64_t channels = header.spec.in_chans;
-  const int64_t classes = header.spec.num_classes;
-  header.spec = with_overrides(header.spec, options.overrides);
-  if (header.spec.in_chans != channels) header.preprocessing = default_preprocessing(header.spec);
-  if (header.spec.num_classes != classes) header.classes.clear();
+  change(model.header, options.overrides);
+  return model;
+}
+
+ModelFile open_model(const std::string& path, const OpenOptions& options) {
+  std::error_code ignored;  // a path that cannot be looked at is no folder; opening it says why
+  if (!std::filesystem::is_directory(path, ignored)) {
+    return open_model(read_checkpoint(path), options);
+  }
+  const std::filesystem::path folder(path);
+  TensorFile content = read_checkpoint(weights_in(folder));
+  const std::string config = (folder / "config.json").string();
+  if (content.metadata.contains(kSpec) || !std::filesystem::exists(config, ignored)) {
+    return open_model(std::move(content), options);
+  }
+  ModelFile model;
+  model.content = std::move(content);
+  model.notes = model.content.notes;
+  std::optional<ModelSpec> named;
+  if (!options.model.empty()) named = named_spec(options.model);
+  model.header = HubConfig(config).header(named, model.notes);
+  change(model.header, options.overrides);
   return model;
 }
 
 TensorFile read_checkpoint(const std::string& path) {
   FileBytes file = map_file(path);
-  return looks_like_pth(file) ? read_pth(std::move(file)) : read_safetensors(std::move(file));
-}
-
-std::string content_hash(const TensorFile& file) {
-  uint64_t hash = fnv1a("");
-  for (const auto& [name, tensor] : file.tensors) {
-    hash = fnv1a(
-        fmt::format("{} {} {};", name, dtype_name(tensor.dtype), fmt::join(tensor.shape, ",")),
-        hash);
-    int64_t reach = tensor.numel() == 0 ? 0 : 1;  // numbers from the first to the last
-    for (size_t i = 0; i < tensor.shape.size() && reach > 0; ++i) {
-      reach += (tensor.shape[i] - 1) * tensor.strides[i];
-    }
-    const auto* bytes = reinterpret_cast<const char*>(tensor.data);
-    hash = fnv1a({bytes, static_cast<size_t>(reach) * item_size(tensor.dtype)}, hash);
-  }
-  return fmt::format("fnv1a:{:016x}", hash);
+  if (looks_like_pth(file)) return read_pth(std::move(file));
+  if (looks_like_safetensors(file)) return read_safetensors(std::move(file));
+  throw Error(ErrorKind::kData, path + ": is neither a .safetensors nor a file of torch.save");
 }
 
 }  // namespace adjoin::io

@@ -58,11 +58,10 @@ struct ModelFile {
 /// `pytorch_model.bin`. Whether the tensors fit header.spec is not yet decided: see `fit`.
 ModelFile open_model(const std::string& path, const OpenOptions& options = {});
 
+/// The same of a checkpoint that was read already.
+ModelFile open_model(TensorFile content, const OpenOptions& options = {});
+
 /// The tensors of a checkpoint, whatever its format: what it opens with decides, not its name.
 TensorFile read_checkpoint(const std::string& path);
-
-/// A name for what a checkpoint holds, from the names, types, shapes and bytes of its tensors:
-/// "fnv1a:" and 16 hexadecimal digits.
-std::string content_hash(const TensorFile& file);
 
 }  // namespace adjoin::io

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "adjoin/core/error.h"
-#include "adjoin/io/text.h"
+#include "adjoin/core/text.h"
 
 namespace adjoin::io {
 namespace {

@@ -6,8 +6,8 @@
 #include <array>
 
 #include "adjoin/core/error.h"
+#include "adjoin/core/text.h"
 #include "adjoin/io/pickle.h"
-#include "adjoin/io/text.h"
 
 namespace adjoin::io {
 namespace {
@@ -45,10 +45,14 @@ constexpr StorageType kStorageTypes[] = {
 // With everything below them. Nothing of a pickle is ever run here, but a file that calls one of
 // these was made to attack whoever loads it in Python, and its weights deserve no trust.
 constexpr std::string_view kForbiddenModules[] = {
-    "os",    "posix",  "nt",     "subprocess", "sys",  "shutil",   "socket",          "importlib",
-    "runpy", "ctypes", "pty",    "webbrowser", "code", "commands", "multiprocessing", "asyncio",
-    "pip",   "http",   "urllib", "requests",
+    "os",     "posix",     "nt",    "subprocess", "sys",        "shutil",
+    "socket", "importlib", "runpy", "ctypes",     "webbrowser", "asyncio",
+    "pip",    "pty",       "http",  "urllib",     "requests",   "multiprocessing",
 };
+// Of modules whose names people also give to packages of their own.
+constexpr std::string_view kForbiddenNames[] = {"code.interact", "code.InteractiveConsole",
+                                                "code.InteractiveInterpreter", "commands.getoutput",
+                                                "commands.getstatusoutput"};
 constexpr std::string_view kForbiddenBuiltins[] = {
     "eval", "exec", "compile", "open", "__import__", "execfile", "input", "breakpoint"};
 
@@ -59,7 +63,8 @@ bool holds(const Range& range, const T& value) {
 
 bool is_forbidden(std::string_view module, std::string_view name) {
   if (module == "builtins" || module == "__builtin__") return holds(kForbiddenBuiltins, name);
-  return holds(kForbiddenModules, module.substr(0, module.find('.')));
+  return holds(kForbiddenModules, module.substr(0, module.find('.'))) ||
+         holds(kForbiddenNames, fmt::format("{}.{}", module, name));
 }
 
 bool is_sequence(const PickleValue& value) {
@@ -68,6 +73,7 @@ bool is_sequence(const PickleValue& value) {
 
 constexpr size_t kStorageIdSize = 5;  // "storage", type, key, location, count
 constexpr size_t kLongestKey = 256;
+constexpr size_t kLongestGlobal = 1024;
 
 }  // namespace
 
@@ -77,6 +83,10 @@ PickledStorage storage_of(const PickleValue& value) {
 }
 
 void PickleMachine::push_global(std::string_view module, std::string_view name) {
+  // Two bytes recall a string however long it is: looking at it each time could take for ever.
+  if (module.size() > kLongestGlobal || name.size() > kLongestGlobal) {
+    fail(fmt::format("a global has a name of more than {} bytes", kLongestGlobal));
+  }
   for (const KnownFunction& known : kFunctions) {
     if (known.module == module && known.name == name) {
       return push(PickleValue(Kind::kFunction, static_cast<int64_t>(known.function)));

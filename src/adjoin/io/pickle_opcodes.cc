@@ -3,8 +3,8 @@
 #include <array>
 #include <charconv>
 
+#include "adjoin/core/text.h"
 #include "adjoin/io/pickle.h"
-#include "adjoin/io/text.h"
 
 namespace adjoin::io {
 namespace {

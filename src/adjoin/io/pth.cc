@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "adjoin/core/error.h"
+#include "adjoin/core/text.h"
 #include "adjoin/io/limits.h"
 #include "adjoin/io/pickle.h"
 #include "adjoin/io/state_dict.h"
-#include "adjoin/io/text.h"
 #include "adjoin/io/zip.h"
 
 namespace adjoin::io {
@@ -23,7 +23,7 @@ constexpr std::string_view kZipStart = "PK\x03\x04";
 constexpr std::string_view kLegacyMagic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
 constexpr int64_t kLegacyProtocol = 1001;
 constexpr size_t kReserve = size_t{256} << 10;  // what is not charged: messages, first blocks
-constexpr size_t kSlack = size_t{8} << 20;
+constexpr size_t kSlack = size_t{1} << 20;
 
 std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -217,7 +217,7 @@ bool is_tar(std::string_view text) {
 
 bool looks_like_pth(const FileBytes& file) {
   const std::string_view text = as_text(file.bytes);
-  return text.starts_with(kZipStart) || is_legacy(text);
+  return text.starts_with(kZipStart) || is_legacy(text) || is_tar(text);
 }
 
 TensorFile read_pth(FileBytes file) {

@@ -10,13 +10,14 @@
 
 namespace adjoin::io {
 
-/// Whether the bytes open like a zip or like a legacy PyTorch stream.
+/// Whether the bytes open like something torch.save writes or ever wrote: a zip, its own stream, or
+/// a tar (which `read_pth` refuses).
 bool looks_like_pth(const FileBytes& file);
 
 /// The state_dict of a checkpoint: the dictionary itself, or what it holds under "state_dict_ema",
 /// "model_ema", "model" or "state_dict" (in this order: averaged weights are the ones to use), at
-/// most two of them inside each other; a "module." that opens every name is taken off. Error(kData)
-/// unless sound.
+/// most two of them inside each other; "module." and "_orig_mod." that open every name go.
+/// Error(kData) unless sound.
 TensorFile read_pth(FileBytes file);
 
 }  // namespace adjoin::io

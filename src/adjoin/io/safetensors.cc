@@ -10,9 +10,9 @@
 #include "adjoin/core/atomic_file.h"
 #include "adjoin/core/error.h"
 #include "adjoin/core/json.h"
+#include "adjoin/core/text.h"
 #include "adjoin/io/limits.h"
 #include "adjoin/io/safetensors_header.h"
-#include "adjoin/io/text.h"
 
 namespace adjoin::io {
 namespace {
@@ -149,6 +149,11 @@ std::string header_of(const std::string& path, const std::vector<const TensorToW
 
 }  // namespace
 
+bool looks_like_safetensors(const FileBytes& file) {
+  return file.bytes.size() > sizeof(uint64_t) &&
+         file.bytes[sizeof(uint64_t)] == static_cast<std::byte>('{');
+}
+
 TensorFile read_safetensors(FileBytes file) {
   const Parts parts = split(file);
   TensorFile result;
@@ -174,6 +179,9 @@ void write_safetensors(const std::string& path, const std::vector<TensorToWrite>
                             header.size(), kMostHeaderBytes));
   }
   const uint64_t length = header.size();
+  size_t total = sizeof length + header.size();
+  for (const TensorToWrite& tensor : tensors) total += tensor.bytes.size();
+  header_budget(header, total, path);
   AtomicFile out(path);
   out.write(std::as_bytes(std::span(&length, 1)));
   out.write(header);

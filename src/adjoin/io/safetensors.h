@@ -12,6 +12,9 @@
 
 namespace adjoin::io {
 
+/// Whether the bytes open like a header: its length, then "{".
+bool looks_like_safetensors(const FileBytes& file);
+
 /// Error(kData) in one sentence that opens with the origin unless the whole file is sound.
 TensorFile read_safetensors(FileBytes file);
 

@@ -9,8 +9,8 @@
 
 #include "adjoin/core/error.h"
 #include "adjoin/core/json.h"
+#include "adjoin/core/text.h"
 #include "adjoin/io/limits.h"
-#include "adjoin/io/text.h"
 
 namespace adjoin::io {
 namespace {
@@ -247,15 +247,19 @@ class HeaderReader : public nlohmann::json_sax<Json> {
 
 }  // namespace
 
-void read_header(std::string_view header, std::span<const std::byte> data, TensorFile& result) {
+MemoryBudget header_budget(std::string_view header, size_t file_bytes, const std::string& origin) {
   constexpr size_t kSlack = size_t{1} << 20;
   constexpr size_t kReserve = size_t{64} << 10;  // the parser, messages
   // The parser holds a token several times over: as read, as decoded, and in its own message.
   constexpr size_t kTokenCopies = 12;
-  header.remove_suffix(header.size() - 1 - header.find_last_not_of(' '));
-  MemoryBudget budget(result.file.origin + ": its header",
-                      2 * result.file.bytes.size() + kSlack - kReserve);
+  MemoryBudget budget(origin + ": its header", 2 * file_bytes + kSlack - kReserve);
   budget.charge(kTokenCopies * longest_token(header));
+  return budget;
+}
+
+void read_header(std::string_view header, std::span<const std::byte> data, TensorFile& result) {
+  header.remove_suffix(header.size() - 1 - header.find_last_not_of(' '));
+  MemoryBudget budget = header_budget(header, result.file.bytes.size(), result.file.origin);
   HeaderReader reader(data, result, budget);
   Json::sax_parse(header.begin(), header.end(), &reader);
 }

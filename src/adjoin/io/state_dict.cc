@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "adjoin/core/error.h"
+#include "adjoin/core/text.h"
 #include "adjoin/io/limits.h"
-#include "adjoin/io/text.h"
 
 namespace adjoin::io {
 namespace {
@@ -18,7 +18,9 @@ using Kind = PickleKind;
 // Averaged weights are the ones to use.
 constexpr std::string_view kWrappers[] = {"state_dict_ema", "model_ema", "model", "state_dict"};
 constexpr int kMostWrappers = 2;
-constexpr std::string_view kParallelPrefix = "module.";  // of torch.nn.DataParallel
+constexpr size_t kLongestName = 4096;
+// What torch.nn.DataParallel and torch.compile put before every name.
+constexpr std::string_view kPrefixes[] = {"module.", "_orig_mod."};
 
 /// The value of a key, the last one if there are several, as in Python.
 std::optional<PickleValue> find(const PickleValue& dict, std::string_view key) {
@@ -37,18 +39,24 @@ bool holds_tensor(const PickleValue& dict) {
   return false;
 }
 
-/// The state_dicts that `dict` wraps, by the first key on the way to each; the one to use first.
-std::vector<std::pair<std::string_view, PickleValue>> wrapped(const PickleValue& dict,
-                                                              int wrappers_left) {
-  std::vector<std::pair<std::string_view, PickleValue>> result;
+/// A state_dict inside a checkpoint: "model.state_dict_ema" and what is there.
+struct Wrapped {
+  std::string path;
+  PickleValue dict;
+};
+
+/// The state_dicts that `dict` wraps, the one to use first.
+std::vector<Wrapped> wrapped(const PickleValue& dict, int wrappers_left) {
+  std::vector<Wrapped> result;
   for (const std::string_view key : kWrappers) {
     const auto inner = find(dict, key);
     if (!inner || inner->kind != Kind::kDict) continue;
     if (holds_tensor(*inner)) {
-      result.emplace_back(key, *inner);
+      result.push_back({std::string(key), *inner});
     } else if (wrappers_left > 1) {
-      const auto deeper = wrapped(*inner, wrappers_left - 1);
-      if (!deeper.empty()) result.emplace_back(key, deeper.front().second);
+      for (const Wrapped& deeper : wrapped(*inner, wrappers_left - 1)) {
+        result.push_back({fmt::format("{}.{}", key, deeper.path), deeper.dict});
+      }
     }
   }
   return result;
@@ -84,9 +92,9 @@ PickleValue choose(const PickleValue& checkpoint, const std::string& origin,
   const auto found = wrapped(checkpoint, kMostWrappers);
   if (found.size() > 1) {
     notes.push_back(fmt::format("{}: of its state_dicts the one under \"{}\" is used", origin,
-                                found.front().first));
+                                found.front().path));
   }
-  if (!found.empty()) return found.front().second;
+  if (!found.empty()) return found.front().dict;
   if (holds_tensor(checkpoint)) return checkpoint;
   throw Error(ErrorKind::kData,
               fmt::format("{}: holds no state_dict: {}", origin, describe_keys(checkpoint)));
@@ -142,7 +150,7 @@ class TensorReader {
     return result;
   }
 
-  /// Everything the view reaches is inside its storage, and nothing twice.
+  /// Everything the view reaches is inside its storage, and it is no larger than that.
   void check_view(const StoredTensor& tensor, int64_t offset, int64_t storage_numel) const {
     if (tensor.shape.size() != tensor.strides.size()) {
       fail(fmt::format("has {} sizes and {} strides", tensor.shape.size(), tensor.strides.size()));
@@ -179,6 +187,13 @@ Entries entries_of(const PickleValue& dict, const std::string& origin, MemoryBud
   Entries entries;
   const auto& values = dict.items->values;
   for (size_t i = 0; i < values.size(); i += 2) {
+    const bool is_long =
+        values[i].kind == Kind::kString && values[i].string().size() > kLongestName;
+    if (is_long) {  // before anything looks at it: a name costs two bytes however long it is
+      throw Error(ErrorKind::kData,
+                  fmt::format("{}: entry {} of its state_dict has a name of {} bytes; at most {}",
+                              origin, i / 2, values[i].string().size(), kLongestName));
+    }
     if (values[i].kind != Kind::kString || !is_utf8(values[i].string())) {
       throw Error(ErrorKind::kData,
                   fmt::format("{}: entry {} of its state_dict has a name that is no {}", origin,
@@ -190,17 +205,32 @@ Entries entries_of(const PickleValue& dict, const std::string& origin, MemoryBud
   return entries;
 }
 
+/// Length of the wrappers' names that all entries open with.
+size_t shared_prefix(const Entries& entries) {
+  size_t length = 0;
+  for (bool is_longer = !entries.empty(); is_longer;) {
+    is_longer = false;
+    for (const std::string_view prefix : kPrefixes) {
+      const bool is_shared = std::all_of(entries.begin(), entries.end(), [&](const auto& entry) {
+        return entry.first.size() >= length && entry.first.substr(length).starts_with(prefix);
+      });
+      if (!is_shared) continue;
+      length += prefix.size();
+      is_longer = true;
+    }
+  }
+  return length;
+}
+
 }  // namespace
 
 void take_state_dict(const PickleValue& checkpoint, StorageSource& storages, MemoryBudget& budget,
                      TensorFile& result) {
   const std::string& origin = result.file.origin;
   const Entries entries = entries_of(choose(checkpoint, origin, result.notes), origin, budget);
-  const bool is_parallel = std::all_of(entries.begin(), entries.end(), [](const auto& entry) {
-    return entry.first.starts_with(kParallelPrefix);
-  });
+  const size_t prefix = shared_prefix(entries);
   for (const auto& [full_name, value] : entries) {
-    const std::string_view name = full_name.substr(is_parallel ? kParallelPrefix.size() : 0);
+    const std::string_view name = full_name.substr(prefix);
     budget.charge_block(name.size());
     if (value.kind == Kind::kTensor) {
       budget.charge_block(sizeof(std::pair<std::string, StoredTensor>) + 4 * sizeof(void*));

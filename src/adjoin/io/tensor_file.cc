@@ -37,6 +37,13 @@ bool StoredTensor::is_contiguous() const {
   return true;
 }
 
+size_t StoredTensor::reach() const {
+  if (numel() == 0) return 0;
+  int64_t numbers = 1;
+  for (size_t i = 0; i < shape.size(); ++i) numbers += (shape[i] - 1) * strides[i];
+  return static_cast<size_t>(numbers) * item_size(dtype);
+}
+
 std::vector<int64_t> contiguous_strides(const std::vector<int64_t>& shape) {
   std::vector<int64_t> strides(shape.size());
   int64_t step = 1;

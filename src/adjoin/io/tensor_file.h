@@ -31,6 +31,9 @@ struct StoredTensor {
 
   int64_t numel() const;
   bool is_contiguous() const;
+
+  /// Bytes from the first number to the end of the last one that shape and strides reach.
+  size_t reach() const;
 };
 
 /// Strides of a row-major tensor.

@@ -1,8 +1,10 @@
 #include "adjoin/models/load.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "adjoin/core/error.h"
+#include "adjoin/core/hash.h"
 #include "adjoin/io/safetensors.h"
 #include "adjoin/models/init.h"
 
@@ -38,60 +40,40 @@ io::Dtype stored_type(torch::ScalarType type) {
 
 /// The class tokens' rows as they are, the grid's resized.
 torch::Tensor resized(const torch::Tensor& tensor, const io::Resize& resize) {
-  const auto rows = tensor.to(torch::kFloat32).flatten(0, -2);  // (prefix + grid, C)
-  const auto grid = resized_grid(rows.narrow(0, resize.prefix, resize.from * resize.from),
-                                 resize.from, resize.to);
+  const auto rows = tensor.flatten(0, -2);  // (prefix + grid, C)
+  const bool is_wide = rows.element_size() >= 4;
+  auto grid = rows.narrow(0, resize.prefix, resize.from * resize.from);
+  grid = resized_grid(is_wide ? grid : grid.to(torch::kFloat32), resize.from, resize.to);
   auto sizes = tensor.sizes().vec();
   sizes[sizes.size() - 2] = resize.prefix + resize.to * resize.to;
-  return torch::cat({rows.narrow(0, 0, resize.prefix), grid}).view(sizes).to(tensor.scalar_type());
+  return torch::cat({rows.narrow(0, 0, resize.prefix), grid.to(tensor.scalar_type())}).view(sizes);
 }
 
 /// Takes the misfits that can be interpolated out of `fit` into the model.
-void take_resized(const io::ModelFile& file, io::Fit& fit, Model& model) {
-  std::vector<io::Misfit> others;
-  for (io::Misfit& misfit : fit.misfits) {
-    const auto resize = io::as_resize(file.header.spec, misfit);
-    if (!resize) {
-      others.push_back(std::move(misfit));
-      continue;
-    }
-    model.weights.set(misfit.wanted.name,
-                      resized(as_tensor(misfit.stored, file.content.file), *resize));
-    model.notes.push_back(fmt::format("{} is interpolated from {}x{} to {}x{}", misfit.wanted.name,
-                                      resize->from, resize->from, resize->to, resize->to));
-  }
-  fit.misfits = std::move(others);
-}
-
-/// Starts heads that do not fit anew, and takes them out of `fit`.
-void take_new_heads(io::Fit& fit, Model& model) {
-  std::vector<TensorInfo> fresh;
-  std::erase_if(fit.missing, [&](const TensorInfo& info) {
-    if (!io::is_head(info.name)) return false;
-    fresh.push_back(info);
-    return true;
-  });
+void take_resized(const io::FileBytes& file, io::Fit& fit, Model& model) {
   std::erase_if(fit.misfits, [&](const io::Misfit& misfit) {
-    if (!io::is_head(misfit.wanted.name)) return false;
-    fresh.push_back(misfit.wanted);
+    const auto resize = io::as_resize(model.header.spec, misfit);
+    if (!resize) return false;
+    const std::string& name = misfit.wanted.name;
+    model.weights.set(name, resized(as_tensor(misfit.stored, file), *resize));
+    model.notes.push_back(fmt::format("{} is interpolated from {}x{} to {}x{}", name, resize->from,
+                                      resize->from, resize->to, resize->to));
     return true;
   });
-  for (const TensorInfo& info : fresh) {
-    model.weights.set(info.name, init_tensor(info, model.header.provenance.seed));
-    model.notes.push_back(info.name + " starts anew");
-  }
-  if (!fresh.empty()) model.header.classes.clear();
 }
 
-/// What to do about a head of another class count; nothing when that is not what is wrong.
-std::string head_advice(const io::Fit& fit) {
-  for (const io::Misfit& misfit : fit.misfits) {
-    if (!io::is_head(misfit.wanted.name) || misfit.stored.shape.empty()) continue;
-    return fmt::format(
-        "; to keep its {} classes add --set model.num_classes={}, to start a new head --reset-head",
-        misfit.stored.shape[0], misfit.stored.shape[0]);
-  }
-  return "";
+/// Starts heads that do not fit anew, in the type of the others, and takes them out of `fit`.
+void take_new_heads(io::Fit& fit, Model& model, torch::ScalarType type) {
+  const auto start = [&](const TensorInfo& info) {
+    if (!io::is_head(info.name)) return false;
+    const auto seed = static_cast<uint64_t>(model.header.provenance.seed);
+    model.weights.set(info.name, init_tensor(info, seed).to(type));
+    model.notes.push_back(info.name + " starts anew");
+    model.header.classes.clear();
+    return true;
+  };
+  std::erase_if(fit.missing, start);
+  std::erase_if(fit.misfits, [&](const io::Misfit& misfit) { return start(misfit.wanted); });
 }
 
 }  // namespace
@@ -114,31 +96,22 @@ torch::Tensor as_tensor(const io::StoredTensor& stored, const io::FileBytes& fil
     return torch::from_blob(
         data, stored.shape, stored.strides, [owner](void*) {}, options);
   }
-  int64_t span = stored.numel() == 0 ? 0 : 1;  // numbers from the first to the last
-  for (size_t i = 0; i < stored.shape.size() && span > 0; ++i) {
-    span += (stored.shape[i] - 1) * stored.strides[i];
-  }
-  auto copy = torch::empty({span}, options);
-  if (span > 0) {
-    std::memcpy(copy.data_ptr(), data, static_cast<size_t>(span) * io::item_size(stored.dtype));
-  }
+  const size_t reach = stored.reach();
+  auto copy = torch::empty({static_cast<int64_t>(reach / io::item_size(stored.dtype))}, options);
+  if (reach > 0) std::memcpy(copy.data_ptr(), data, reach);
   return copy.as_strided(stored.shape, stored.strides);
 }
 
 Model load(io::ModelFile file, bool is_head_reset) {
   Model model{std::move(file.header), {}, std::move(file.notes)};
-  file.header.spec = model.header.spec;
+  const io::FileBytes& bytes = file.content.file;
   io::Fit fit = io::fit(model.header.spec, file.content);
-  take_resized(file, fit, model);
-  if (is_head_reset) take_new_heads(fit, model);
-  if (!fit.is_exact()) {
-    throw Error(ErrorKind::kData,
-                fmt::format("{}: does not fit {}: {}{}", file.content.file.origin,
-                            model.header.spec.name, io::describe(fit), head_advice(fit)));
+  for (const auto& [name, stored] : fit.found) model.weights.set(name, as_tensor(*stored, bytes));
+  take_resized(bytes, fit, model);
+  if (is_head_reset && model.weights.size() > 0) {
+    take_new_heads(fit, model, model.weights.begin()->second.scalar_type());
   }
-  for (const auto& [name, stored] : fit.found) {
-    model.weights.set(name, as_tensor(*stored, file.content.file));
-  }
+  io::check_fit(fit, model.header.spec, bytes.origin);
   if (!fit.buffers.empty()) {
     model.notes.push_back(fmt::format("{} buffers are left out: they are computed anew (last: {})",
                                       fit.buffers.size(), fit.buffers.back()));
@@ -167,6 +140,18 @@ void save(const std::string& path, const io::ModelHeader& header, const Weights&
                        {data, static_cast<size_t>(tensor.nbytes())}});
   }
   io::write_safetensors(path, entries, io::to_metadata(header));
+}
+
+std::string content_hash(const Weights& weights) {
+  uint64_t hash = fnv1a("");
+  for (const auto& [name, tensor] : weights) {
+    hash = fnv1a(fmt::format("{} {} {};", name, c10::toString(tensor.scalar_type()),
+                             fmt::join(tensor.sizes(), ",")),
+                 hash);
+    const auto values = tensor.detach().to(torch::kCPU).contiguous();
+    hash = fnv1a({static_cast<const char*>(values.data_ptr()), values.nbytes()}, hash);
+  }
+  return fmt::format("fnv1a:{:016x}", hash);
 }
 
 }  // namespace adjoin::models

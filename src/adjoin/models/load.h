@@ -38,6 +38,10 @@ Model load(io::ModelFile file, bool is_head_reset);
 void save(const std::string& path, const io::ModelHeader& header, const Weights& weights,
           io::Layout layout = io::Layout::kTimm);
 
+/// A name for a set of weights, from names, types, shapes and values: "fnv1a:" and 16 hexadecimal
+/// digits. What a file made from them says its parent is.
+std::string content_hash(const Weights& weights);
+
 /// A grid of positions, or of relative positions, at another size: bicubic, without antialiasing,
 /// as the authors of DeiT and Swin do it.
 ///

@@ -27,7 +27,7 @@ Weights views(const Derived& derived, const Weights& large, uint64_t seed) {
   Weights small;
   for (const auto& [info, slice] : derived.sources) {
     small.set(info.name, slice ? view(large.at(slice->name), slice->axes, info.axes)
-                               : init_tensor(info, seed));
+                               : init_tensor(info, seed).to(large.begin()->second.options()));
   }
   return small;
 }

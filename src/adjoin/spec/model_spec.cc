@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "adjoin/core/text.h"
 #include "adjoin/spec/trunk.h"
 
 namespace adjoin {
@@ -141,7 +142,10 @@ void read_spec_fields(const Json& json, ModelSpec& spec) {
 }
 
 ModelSpec read_spec_file(const std::string& path) {
-  const Json json = read_json_file(path);
+  return spec_from_json(read_json_file(path), path);
+}
+
+ModelSpec spec_from_json(const Json& json, const std::string& path) {
   try {
     return spec_from_json(json);
   } catch (const Error& e) {
@@ -154,6 +158,10 @@ void validate(const ModelSpec& spec) {
   // here.
   ModelSpec copy = spec;
   read_spec_fields(spec_to_json(spec), copy);
+  if (!is_plain_text(spec.name)) {
+    throw Error(ErrorKind::kConfig,
+                fmt::format("model.name: {} is no plain UTF-8 text", in_quotes(spec.name)));
+  }
   std::visit([&](const auto& family) { validate_family(spec, family); }, spec.family);
   validate_blocks(spec, placed_blocks(spec));
 }

@@ -43,6 +43,9 @@ ModelSpec spec_from_json(const Json& json);
 /// not yet checked.
 void read_spec_fields(const Json& json, ModelSpec& spec);
 
+/// spec_from_json of what the file at `path` holds; every error is Error(kData) and opens with it.
+ModelSpec spec_from_json(const Json& json, const std::string& path);
+
 /// spec_from_json of a file; every error is Error(kData) or Error(kIo) and opens with the path.
 ModelSpec read_spec_file(const std::string& path);
 

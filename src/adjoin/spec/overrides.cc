@@ -1,9 +1,13 @@
 #include "adjoin/spec/overrides.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
+
+#include "adjoin/spec/catalog.h"
 
 namespace adjoin {
 namespace {
@@ -157,8 +161,38 @@ void rewrite_family(ModelSpec& spec, SwinSpec& swin, const Shorthands& given) {
   }
 }
 
+/// Origin of the first block that each stage had before any was removed; nothing where that cannot
+/// be told. The catalog knows its own networks; elsewhere a gap between stages hides it.
+std::vector<std::optional<int64_t>> stage_starts(const ModelSpec& spec, const SwinSpec& swin) {
+  const std::vector<std::string> names = catalog_names();
+  if (std::find(names.begin(), names.end(), spec.name) != names.end()) {
+    const ModelSpec original = catalog_spec(spec.name);
+    const auto* whole = std::get_if<SwinSpec>(&original.family);
+    std::vector<std::optional<int64_t>> starts;
+    int64_t start = 0;
+    bool is_its = whole != nullptr && whole->stages.size() == swin.stages.size();
+    for (size_t s = 0; is_its && s < swin.stages.size(); ++s) {
+      const auto end = start + static_cast<int64_t>(whole->stages[s].blocks.size());
+      for (const auto& block : swin.stages[s].blocks) {
+        is_its = is_its && block.origin >= start && block.origin < end;
+      }
+      starts.emplace_back(std::exchange(start, end));
+    }
+    if (is_its) return starts;
+  }
+  std::vector<std::optional<int64_t>> starts = {0};
+  for (size_t s = 1; s < swin.stages.size(); ++s) {
+    const auto& before = swin.stages[s - 1].blocks;
+    const auto& here = swin.stages[s].blocks;
+    const bool is_gapless =
+        !before.empty() && !here.empty() && before.back().origin + 1 == here.front().origin;
+    starts.push_back(is_gapless ? std::optional(here.front().origin) : std::nullopt);
+  }
+  return starts;
+}
+
 /// After a change of window or size: shifted blocks shift by half the new window. Where one window
-/// covered the old grid nothing was shifted, so the parity of the origin tells.
+/// covered the old grid nothing was shifted, so the parity of the place in the stage tells.
 void follow_window(const ModelSpec& before, ModelSpec& after) {
   auto* swin = std::get_if<SwinSpec>(&after.family);
   if (swin == nullptr) return;
@@ -167,14 +201,21 @@ void follow_window(const ModelSpec& before, ModelSpec& after) {
       swin->patch_size == old.patch_size) {
     return;
   }
-  int64_t first = 0;
+  const auto starts = stage_starts(after, *swin);
   for (size_t s = 0; s < swin->stages.size(); ++s) {
     const bool could_shift = s < old.stages.size() && odd_block_shift(before, old, s) > 0;
+    const int64_t shift = odd_block_shift(after, *swin, s);
     for (SwinBlockSpec& block : swin->stages[s].blocks) {
-      const bool is_shifted = could_shift ? block.shift > 0 : (block.origin - first) % 2 != 0;
-      block.shift = is_shifted ? odd_block_shift(after, *swin, s) : 0;
+      if (!could_shift && shift > 0 && !starts[s]) {
+        throw Error(ErrorKind::kConfig,
+                    fmt::format("model.stages.{}: blocks before it were removed and it never "
+                                "shifted, so which of its blocks do in the new size cannot be told",
+                                s));
+      }
+      const bool is_shifted =
+          could_shift ? block.shift > 0 : shift > 0 && (block.origin - *starts[s]) % 2 != 0;
+      block.shift = is_shifted ? shift : 0;
     }
-    if (!swin->stages[s].blocks.empty()) first = swin->stages[s].blocks.back().origin + 1;
   }
 }
 

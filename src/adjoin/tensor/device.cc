@@ -60,6 +60,15 @@ torch::Device parse_device(const std::string& text) {
   return {torch::kCUDA, static_cast<torch::DeviceIndex>(number)};
 }
 
+torch::ScalarType parse_stored_dtype(const std::string& text) {
+  if (text == "float16" || text == "half") return torch::kFloat16;
+  if (text == "float32" || text == "float64" || text == "bf16" || text == "bfloat16") {
+    return parse_dtype(text);
+  }
+  throw Error(ErrorKind::kUsage,
+              "--dtype: unknown type \"" + text + "\"; legal: float32, float64, float16, bf16");
+}
+
 torch::ScalarType parse_dtype(const std::string& text) {
   if (text == "float32") return torch::kFloat32;
   if (text == "float64") return torch::kFloat64;

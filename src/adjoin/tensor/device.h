@@ -16,6 +16,9 @@ torch::Device parse_device(const std::string& text);
 /// norms and softmax stay float32, products run in bfloat16.
 torch::ScalarType parse_dtype(const std::string& text);
 
+/// The types a model file can be stored in: "float32", "float64", "float16" or "bf16".
+torch::ScalarType parse_stored_dtype(const std::string& text);
+
 /// Sets the number of compute threads and turns off silent precision loss (TF32) in float32.
 void prepare_torch(int threads);
 

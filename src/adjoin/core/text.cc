@@ -1,10 +1,11 @@
-#include "adjoin/io/text.h"
+#include "adjoin/core/text.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "adjoin/core/error.h"
 
-namespace adjoin::io {
+namespace adjoin {
 namespace {
 
 /// Length of the sequence that opens with `lead` and the smallest code point it may hold.
@@ -41,10 +42,17 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+bool is_plain_text(std::string_view text) {
+  return is_utf8(text) && std::none_of(text.begin(), text.end(), [](char c) {
+           const auto byte = static_cast<unsigned char>(c);
+           return byte < 0x20 || byte == 0x7f;
+         });
+}
+
 std::string in_quotes(std::string_view text) {
   constexpr size_t kMostShown = 120;
   if (text.size() <= kMostShown) return '"' + one_line(std::string(text)) + '"';
   return '"' + one_line(std::string(text.substr(0, kMostShown))) + "..\"";
 }
 
-}  // namespace adjoin::io
+}  // namespace adjoin
