@@ -3,7 +3,6 @@
 // Files that other programs write: a script of ours runs once in Debian's Python, with the
 // libraries our users have, and fills a folder that is gone at the end.
 
-#include <filesystem>
 #include <stdexcept>
 #include <string>
 
@@ -18,7 +17,7 @@ class PythonFolder {
  public:
   /// `script` under tests/, called with the folder; `modules` as an import statement lists them.
   PythonFolder(const std::string& script, const std::string& modules) {
-    const bool is_there = std::filesystem::exists(kPython) &&
+    const bool is_there = access(kPython, X_OK) == 0 &&
                           run_program(kPython, {"-c", "import " + modules}).exit_code == 0;
     if (!is_there) {
       missing_ = std::string(kPython) + " has no " + modules + " (tools/install-deps --test)";

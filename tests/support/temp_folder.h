@@ -1,8 +1,12 @@
 #pragma once
 
+// Not std::filesystem: see core/place.h.
+
+#include <ftw.h>
 #include <unistd.h>
 
-#include <filesystem>
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -13,20 +17,22 @@ namespace adjoin {
 class TempFolder {
  public:
   TempFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "adjoin_test_XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a folder");
-    path_ = name;
+    const char* place = std::getenv("TMPDIR");
+    path_ = std::string(place == nullptr ? "/tmp" : place) + "/adjoin_test_XXXXXX";
+    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot make a folder");
   }
   ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
+    const auto remove_one = [](const char* path, const struct stat*, int, FTW*) {
+      return std::remove(path);
+    };
+    nftw(path_.c_str(), remove_one, 16, FTW_DEPTH | FTW_PHYS);
   }
   TempFolder(const TempFolder&) = delete;
   TempFolder& operator=(const TempFolder&) = delete;
 
   /// The path of a file in it.
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  std::string path() const { return path_.string(); }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  const std::string& path() const { return path_; }
 
   /// Writes a small file and gives its path.
   std::string write(const std::string& name, const std::string& text) const {
@@ -35,7 +41,7 @@ class TempFolder {
   }
 
  private:
-  std::filesystem::path path_;
+  std::string path_;
 };
 
 inline std::string read_file(const std::string& path) {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <iostream>
 
 #include "adjoin/cli/arguments.h"
+#include "adjoin/core/place.h"
 #include "adjoin/spec/catalog.h"
 
 namespace adjoin::cli {
@@ -21,9 +21,8 @@ bool is_checkpoint_path(const std::string& text) {
                                        [&](const auto& ending) { return text.ends_with(ending); });
   if (is_spelt_so) return true;
   const std::vector<std::string> names = catalog_names();
-  std::error_code ignored;
   return std::find(names.begin(), names.end(), text.substr(0, text.find('.'))) == names.end() &&
-         std::filesystem::exists(text, ignored);
+         place_at(text) != Place::kNothing;
 }
 
 }  // namespace

@@ -6,12 +6,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <random>
 #include <utility>
 
 #include "adjoin/core/error.h"
+#include "adjoin/core/hash.h"
 
 namespace adjoin {
 namespace {
@@ -63,10 +64,12 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
 template <class Make>
 void AtomicFile::take_temporary_name(Make make) {
   constexpr int kTries = 100;
-  std::random_device random;
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  const uint64_t start = splitmix64(static_cast<uint64_t>(now)) ^ static_cast<uint64_t>(getpid());
   for (int i = 0; i < kTries; ++i) {
     // The name leaves out that of the file, which may be as long as names can be.
-    std::string name = fmt::format("{}.adjoin-{:08x}{:08x}", folder_of(path_), random(), random());
+    std::string name = fmt::format("{}.adjoin-{:016x}", folder_of(path_),
+                                   splitmix64(start + static_cast<uint64_t>(i)));
     if (make(name)) {
       temporary_ = std::move(name);
       return;

@@ -4,13 +4,13 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "adjoin/core/error.h"
+#include "adjoin/core/place.h"
 
 namespace adjoin {
 namespace {
@@ -51,12 +51,9 @@ Json parse_json(std::string_view text, std::string_view origin) {
 }
 
 std::string read_text_file(const std::string& path, size_t max_bytes) {
-  std::error_code failure;
-  const auto status = std::filesystem::status(path, failure);
-  if (std::filesystem::is_directory(status)) {
-    throw Error(ErrorKind::kIo, path + ": is a folder, not a file");
-  }
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+  const Place place = place_at(path);
+  if (place == Place::kFolder) throw Error(ErrorKind::kIo, path + ": is a folder, not a file");
+  if (place == Place::kOther) {
     throw Error(ErrorKind::kIo, path + ": is a device or a pipe, not a regular file");
   }
   std::ifstream file(path, std::ios::binary);

@@ -1,7 +1,6 @@
 #include "adjoin/io/model_file.h"
 
-#include <filesystem>
-
+#include "adjoin/core/place.h"
 #include "adjoin/io/pth.h"
 #include "adjoin/io/recognise.h"
 #include "adjoin/io/safetensors.h"
@@ -160,14 +159,13 @@ class HubConfig {
 };
 
 /// The weights of a Hub folder.
-std::string weights_in(const std::filesystem::path& folder) {
+std::string weights_in(const std::string& folder) {
   for (const char* name : {"model.safetensors", "pytorch_model.bin"}) {
-    std::error_code ignored;
-    if (std::filesystem::exists(folder / name, ignored)) return (folder / name).string();
+    const std::string path = folder + "/" + name;
+    if (place_at(path) != Place::kNothing) return path;
   }
-  throw Error(ErrorKind::kIo, fmt::format("{}: is a folder without model.safetensors or "
-                                          "pytorch_model.bin",
-                                          folder.string()));
+  throw Error(ErrorKind::kIo,
+              folder + ": is a folder without model.safetensors or pytorch_model.bin");
 }
 
 ModelHeader foreign_header(const TensorFile& file, std::vector<std::string>& notes) {
@@ -231,14 +229,10 @@ ModelFile open_model(TensorFile content, const OpenOptions& options) {
 }
 
 ModelFile open_model(const std::string& path, const OpenOptions& options) {
-  std::error_code ignored;  // a path that cannot be looked at is no folder; opening it says why
-  if (!std::filesystem::is_directory(path, ignored)) {
-    return open_model(read_checkpoint(path), options);
-  }
-  const std::filesystem::path folder(path);
-  TensorFile content = read_checkpoint(weights_in(folder));
-  const std::string config = (folder / "config.json").string();
-  if (content.metadata.contains(kSpec) || !std::filesystem::exists(config, ignored)) {
+  if (place_at(path) != Place::kFolder) return open_model(read_checkpoint(path), options);
+  TensorFile content = read_checkpoint(weights_in(path));
+  const std::string config = path + "/config.json";
+  if (content.metadata.contains(kSpec) || place_at(config) == Place::kNothing) {
     return open_model(std::move(content), options);
   }
   ModelFile model;

@@ -1,0 +1,15 @@
+#pragma once
+
+// What stands at a path. Not std::filesystem: PyTorch's wheels export one of another layout, and a
+// program that is linked with both crashes.
+
+#include <string>
+
+namespace adjoin {
+
+enum class Place { kNothing, kFile, kFolder, kOther };
+
+/// Follows links. What cannot be looked at is nothing; opening it says why.
+Place place_at(const std::string& path);
+
+}  // namespace adjoin
