@@ -150,6 +150,13 @@ TEST_F(ModelFileTest, MetadataIsNotTrusted) {
   refuse("adjoin.provenance", "{\"seed\":1e99}", {"bad.safetensors", "adjoin.provenance"});
 }
 
+TEST_F(ModelFileTest, WhatCouldNotBeReadIsNotWritten) {
+  expect_error(ErrorKind::kData, {"long.safetensors", "needs more memory"}, [&] {
+    write("long.safetensors", spec, {{"adjoin.classes", std::string(1 << 20, 'x')}});
+  });
+  EXPECT_EQ(read_file(folder / "long.safetensors"), "");
+}
+
 TEST_F(ModelFileTest, EqualModelsGiveEqualFiles) {
   const auto metadata = to_metadata({spec, {}, default_preprocessing(spec), {}});
   EXPECT_EQ(read_file(write("a.safetensors", spec, metadata)),
