@@ -15,23 +15,15 @@ import json
 import math
 import sys
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 
+from make_narrow_goldens import noise
+
 
 def values(name, shape):
-    """0.02 * r in float64, r in [-1, 1): splitmix64 of (FNV-1a 64 of the name) + flat index."""
-    h = 0xCBF29CE484222325
-    for byte in name.encode():
-        h = (h ^ byte) * 0x100000001B3 % 2**64
-    z = np.arange(math.prod(shape), dtype=np.uint64) + np.uint64(h)
-    z += np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z ^= z >> np.uint64(31)
-    r = 2 * ((z >> np.uint64(11)).astype(np.float64) * 2.0**-53) - 1
-    return torch.from_numpy(0.02 * r).view(shape)
+    """0.02 * r by the golden rule, in float64."""
+    return torch.from_numpy(0.02 * noise(name, shape))
 
 
 def resize(grid, side):

@@ -64,6 +64,7 @@ TEST(HelpTest, ListsEveryCommandAndEachExplainsItself) {
 TEST(HelpTest, IsPrintedForNoCommandAtAll) {
   EXPECT_EQ(output_of({}), output_of({"--help"}));
   EXPECT_EQ(output_of({"help"}), output_of({"--help"}));
+  EXPECT_EQ(output_of({"help", "cost"}), output_of({"cost", "--help"}));
 }
 
 TEST(VersionTest, NamesTheProgramAndItsParts) {

@@ -83,13 +83,16 @@ TEST(LayoutTest, WhatDoesNotFitIsListedByName) {
   put(file, "norm.bias", {192}, Dtype::kI64);
   put(file, "aux.weight", {3});
   file.not_tensors = {"epoch"};
+  for (const char* block : {"2", "10", "11", "20"}) {  // a map holds them as 10, 11, 2, 20
+    put(file, std::string("blocks.") + block + ".gamma", {1});
+  }
   const Fit found = fit(kDeit, file);
   EXPECT_FALSE(found.is_exact());
-  EXPECT_EQ(
-      describe(found),
-      "7 tensors are missing (cls_token, blocks.3-8.norm1.weight); 2 tensors are unexpected "
-      "(aux.weight, epoch, which is no tensor); 2 tensors are of another shape or type (norm.bias "
-      "holds I64, must hold floats, head.weight is (10, 192), must be (1000, 192))");
+  EXPECT_EQ(describe(found),
+            "7 tensors are missing (cls_token, blocks.3-8.norm1.weight); 6 tensors are unexpected "
+            "(aux.weight, blocks.2,10-11,20.gamma, epoch, which is no tensor); 2 tensors are of "
+            "another shape or type (norm.bias "
+            "holds I64, must hold floats, head.weight is (10, 192), must be (1000, 192))");
 }
 
 TEST(LayoutTest, EveryModelOfTheCatalogIsRecognisedByItsTensors) {

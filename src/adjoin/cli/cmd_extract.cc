@@ -73,7 +73,7 @@ int run_extract(Args args) {
   ModelOptions options;
   ChoiceOptions choice;
   bool is_json = false;
-  app.add_option("FILE", in, "the large network: a checkpoint of any format")->required();
+  app.add_option("FILE", in, "the large network: a model file, .pth or Hub folder")->required();
   app.add_option("OUT", out, "the .safetensors to write")->required();
   add_choice_options(app, choice);
   app.add_option("--order", order_name,

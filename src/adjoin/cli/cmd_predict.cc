@@ -139,7 +139,7 @@ int run_predict(Args args) {
   ModelOptions model_options;
   PredictOptions options;
   bool is_json = false, has_logits = false;
-  app.add_option("FILE", file, "a model file, or a checkpoint of any format")->required();
+  app.add_option("FILE", file, "a model file, .pth or Hub folder")->required();
   app.add_option("INPUT", inputs,
                  "JPEG or PNG images, or .safetensors with `input` (B, C, H, W), preprocessed")
       ->required();

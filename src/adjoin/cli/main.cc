@@ -22,10 +22,11 @@ using adjoin::ErrorKind;
 using adjoin::cli::Command;
 
 constexpr Command kCommands[] = {
-    {"models", "[MODEL]", "the catalog, or the whole spec of a model", adjoin::cli::run_models},
+    {"models", "[MODEL|FILE]", "the catalog, or the whole spec of a model",
+     adjoin::cli::run_models},
     {"cost", "MODEL|FILE", "parameters, MACs and bytes, block by block", adjoin::cli::run_cost},
     {"extract", "FILE OUT", "the small network out of a large one, as a model file", nullptr},
-    {"convert", "IN OUT", "a checkpoint of any format as a model file", nullptr},
+    {"convert", "IN OUT", "a .pth, .safetensors or Hub folder as a model file", nullptr},
     {"predict", "FILE INPUT...", "what a model says of images", nullptr},
     {"verify", "GOLDEN...", "our forward pass beside outputs of the authors' own code", nullptr},
 };
@@ -48,8 +49,11 @@ int print_version() {
 }
 
 int dispatch(const std::vector<std::string>& args) {
-  if (args.empty() || args[0] == "--help" || args[0] == "-h" || args[0] == "help")
+  const bool is_help = !args.empty() && args[0] == "help";
+  if (args.empty() || args[0] == "--help" || args[0] == "-h" || (is_help && args.size() == 1)) {
     return print_help();
+  }
+  if (is_help) return dispatch({args[1], "--help"});
   if (args[0] == "--version" || args[0] == "version") return print_version();
   const adjoin::cli::Args rest = adjoin::cli::Args(args).subspan(1);
   std::vector<std::string> names;

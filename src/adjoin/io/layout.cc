@@ -54,39 +54,34 @@ std::optional<Numbered> numbered(const std::string& name) {
   return Numbered{name.substr(0, begin), name.substr(end), std::stoll(name.substr(begin))};
 }
 
-/// Names with those of neighbouring blocks written as one: "blocks.0-11.norm1.weight".
+/// "0-2,5" of 0, 1, 2, 5.
+std::string ranges(const std::set<int64_t>& numbers) {
+  std::vector<std::string> parts;
+  for (auto it = numbers.begin(); it != numbers.end();) {
+    const int64_t first = *it;
+    int64_t last = first;
+    while (++it != numbers.end() && *it == last + 1) ++last;
+    parts.push_back(first == last ? std::to_string(first) : fmt::format("{}-{}", first, last));
+  }
+  return join(parts, ",");
+}
+
+/// Names with those of several blocks written as one: "blocks.0-11.norm1.weight".
 std::vector<std::string> gathered(const std::vector<std::string>& names) {
-  struct Run {
-    std::string before, after;
-    int64_t first, last;
-  };
-  std::vector<std::variant<std::string, Run>> parts;
-  std::map<std::pair<std::string, std::string>, size_t> open;
+  std::map<std::pair<std::string, std::string>, std::set<int64_t>> blocks;
   for (const std::string& name : names) {
-    const auto split = numbered(name);
-    if (!split) {
-      parts.emplace_back(name);
-      continue;
-    }
-    const auto key = std::pair(split->before, split->after);
-    const auto found = open.find(key);
-    if (found != open.end() && std::get<Run>(parts[found->second]).last + 1 == split->number) {
-      std::get<Run>(parts[found->second]).last = split->number;
-    } else {
-      open[key] = parts.size();
-      parts.emplace_back(Run{split->before, split->after, split->number, split->number});
+    if (const auto split = numbered(name)) {
+      blocks[{split->before, split->after}].insert(split->number);
     }
   }
   std::vector<std::string> result;
-  for (const auto& part : parts) {
-    if (const auto* name = std::get_if<std::string>(&part)) {
-      result.push_back(*name);
-      continue;
+  for (const std::string& name : names) {
+    const auto split = numbered(name);
+    if (!split) {
+      result.push_back(name);
+    } else if (auto node = blocks.extract({split->before, split->after})) {  // at its first block
+      result.push_back(split->before + ranges(node.mapped()) + split->after);
     }
-    const auto& [before, after, first, last] = std::get<Run>(part);
-    const std::string numbers =
-        first == last ? std::to_string(first) : fmt::format("{}-{}", first, last);
-    result.push_back(before + numbers + after);
   }
   return result;
 }
