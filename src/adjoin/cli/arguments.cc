@@ -4,7 +4,26 @@
 #include <charconv>
 #include <iostream>
 
+#include "adjoin/core/suggest.h"
+
 namespace adjoin::cli {
+namespace {
+
+/// "; did you mean --lr?" where an unknown flag is left over and one of the app's is near.
+std::string likely_flag(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (const std::string& argument : app.remaining()) {
+    if (!argument.starts_with("--")) continue;
+    const std::string flag = argument.substr(0, argument.find('='));
+    if (!nearest_names(flag, names).empty()) return suggestion(flag, names);
+  }
+  return "";
+}
+
+}  // namespace
 
 std::string normalized_flag(std::string argument) {
   if (!argument.starts_with("--")) return argument;
@@ -23,7 +42,7 @@ bool parse(CLI::App& app, Args args) {
     std::cout << app.help();
     return false;
   } catch (const CLI::ParseError& e) {
-    std::string message = e.what();
+    std::string message = e.what() + likely_flag(app);
     std::replace(message.begin(), message.end(), '\n', ' ');
     throw Error(ErrorKind::kUsage, fmt::format("{}: {}; run 'adjoin {} --help'", app.get_name(),
                                                message, app.get_name()));
@@ -53,11 +72,12 @@ CLI::Validator whole_number(int64_t least, int64_t most) {
       "");
 }
 
-void add_set_option(CLI::App& app, std::vector<std::string>& sets) {
-  app.add_option(
-         "--set", sets,
-         "change the model: model.img_size=384, model.num_classes=10, model.blocks.3.heads=2, ..")
-      ->type_name("model.KEY=VALUE")
+void add_set_option(CLI::App& app, std::vector<std::string>& sets, bool has_config) {
+  const std::string model = "model.img_size=384, model.num_classes=10, model.blocks.3.heads=2, ..";
+  app.add_option("--set", sets,
+                 has_config ? "change any key of the config, or the model: " + model
+                            : "change the model: " + model)
+      ->type_name(has_config ? "KEY=VALUE" : "model.KEY=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
@@ -69,13 +89,12 @@ std::vector<Override> parse_overrides(const std::vector<std::string>& sets) {
     if (equals == std::string::npos) {
       throw Error(ErrorKind::kUsage, fmt::format("--set: \"{}\" must be model.KEY=VALUE", set));
     }
-    constexpr std::string_view kSection = "model.";
-    if (!set.starts_with(kSection)) {
+    if (!set.starts_with(kModelSection)) {
       throw Error(ErrorKind::kUsage, fmt::format("--set: unknown key {}; keys start with model.",
                                                  set.substr(0, equals)));
     }
     overrides.push_back(
-        {set.substr(kSection.size(), equals - kSection.size()), set.substr(equals + 1)});
+        {set.substr(kModelSection.size(), equals - kModelSection.size()), set.substr(equals + 1)});
   }
   return overrides;
 }

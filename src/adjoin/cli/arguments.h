@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "adjoin/cli/command.h"
@@ -22,10 +23,13 @@ bool parse(CLI::App& app, Args args);
 /// Takes decimal whole numbers of a range, and says so.
 CLI::Validator whole_number(int64_t least, int64_t most);
 
-/// `--set model.KEY=VALUE`, any number of times.
-void add_set_option(CLI::App& app, std::vector<std::string>& sets);
+/// What opens the keys of `--set` that change the model.
+inline constexpr std::string_view kModelSection = "model.";
 
-/// The changes that `--set` arguments ask for.
+/// `--set model.KEY=VALUE`, any number of times; with a config also `--set KEY=VALUE`.
+void add_set_option(CLI::App& app, std::vector<std::string>& sets, bool has_config = false);
+
+/// The changes that `--set` arguments ask for; Error(kUsage) for keys that are not the model's.
 std::vector<Override> parse_overrides(const std::vector<std::string>& sets);
 
 /// One JSON object on standard output.

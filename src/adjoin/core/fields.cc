@@ -18,12 +18,17 @@ void throw_wrong_type(const std::string& path, std::string_view wanted, const Js
               fmt::format("{}: is {}, must be {}", path, describe(value), wanted));
 }
 
+std::string range_text(Range range) {
+  if (std::isinf(range.min) && std::isinf(range.max)) return "";
+  if (std::isinf(range.max)) return fmt::format("at least {}", range.min);
+  if (std::isinf(range.min)) return fmt::format("at most {}", range.max);
+  return fmt::format("{} to {}", range.min, range.max);
+}
+
 void check_range(const std::string& path, double value, Range range) {
   if (value >= range.min && value <= range.max) return;
   throw Error(ErrorKind::kConfig,
-              fmt::format("{}: is {}, must be {}", path, value,
-                          std::isinf(range.max) ? fmt::format("at least {}", range.min)
-                                                : fmt::format("{} to {}", range.min, range.max)));
+              fmt::format("{}: is {}, must be {}", path, value, range_text(range)));
 }
 
 void from_json(const Json& json, bool& value, const std::string& path, Range) {

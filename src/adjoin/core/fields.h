@@ -4,7 +4,7 @@
 //
 //   template <class Visitor>
 //   void fields(Visitor& visit, Split& split) {
-//     visit("kernel", split.kernel, Range{1, 64});
+//     visit("kernel", split.kernel, Range{1, 64}, "side of the square, pixels");
 //     visit("stride", split.stride, Range{1, 64});
 //   }
 //
@@ -64,6 +64,9 @@ std::string describe(const Json& value);
 
 [[noreturn]] void throw_wrong_type(const std::string& path, std::string_view wanted,
                                    const Json& value);
+
+/// "at least 0", "at most 1", "0 to 1"; "" when every number is legal.
+std::string range_text(Range range);
 void check_range(const std::string& path, double value, Range range);
 
 // ---- writing
@@ -86,7 +89,7 @@ requires std::is_class_v<T> Json to_json(const T& value);
 class JsonWriter {
  public:
   template <class T>
-  void operator()(std::string_view name, T& member, Range = {}) {
+  void operator()(std::string_view name, T& member, Range = {}, std::string_view /*doc*/ = {}) {
     json[std::string(name)] = to_json(member);
   }
 
@@ -146,7 +149,8 @@ class JsonReader {
   }
 
   template <class T>
-  void operator()(std::string_view name, T& member, Range range = {}) {
+  void operator()(std::string_view name, T& member, Range range = {},
+                  std::string_view /*doc*/ = {}) {
     names_.emplace_back(name);
     const auto found = json_.find(std::string(name));
     if (found == json_.end()) {
