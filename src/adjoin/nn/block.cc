@@ -7,6 +7,7 @@
 #include "adjoin/nn/attention/window.h"
 #include "adjoin/nn/linear.h"
 #include "adjoin/nn/mlp.h"
+#include "adjoin/nn/recompute.h"
 
 namespace adjoin::nn {
 namespace {
@@ -45,7 +46,10 @@ torch::Tensor blocks(const ModelSpec& spec, const Weights& weights, torch::Tenso
     for (const Skip& skip : spec.skips) {
       if (skip.to == static_cast<int64_t>(i)) x = x + skipped.at(skip.from);
     }
-    x = block(placed[i], spec.norm_eps, weights, x, context);
+    const auto run = [&, one = placed[i]](const torch::Tensor& input) {
+      return block(one, spec.norm_eps, weights, input, context);
+    };
+    x = context.is_recomputed ? recomputed(run, x, context) : run(x);
     context.report(placed[i].name, x);
     const auto kept = skipped.find(static_cast<int64_t>(i));
     if (kept != skipped.end()) kept->second = x;

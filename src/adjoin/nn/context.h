@@ -31,6 +31,7 @@ using Tap = std::function<void(std::string_view name, const torch::Tensor& value
 
 struct Context {
   bool is_training = false;
+  bool is_recomputed = false;           ///< blocks are computed again in backward, see recompute.h
   double dropout = 0;                   ///< on embeddings, attention output and MLP, in training
   TorchOptional<torch::Generator> rng;  ///< of dropout and drop-path; LibTorch's default otherwise
   Tap tap;

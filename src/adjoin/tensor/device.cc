@@ -60,6 +60,22 @@ torch::Device parse_device(const std::string& text) {
   return {torch::kCUDA, static_cast<torch::DeviceIndex>(number)};
 }
 
+torch::Device choose_device(const std::string& text, int local_rank) {
+  if (text != "auto" && text != "cuda") return parse_device(text);
+  if (text == "auto" && torch::cuda::device_count() == 0) return torch::kCPU;
+  return parse_device("cuda:" + std::to_string(local_rank));
+}
+
+bool is_out_of_memory(const std::exception& failure) {
+  if (dynamic_cast<const std::bad_alloc*>(&failure) != nullptr) return true;
+  const std::string what = failure.what();
+  return what.find("out of memory") != std::string::npos ||
+         what.find("can't allocate memory") != std::string::npos ||
+         what.find("not enough memory") != std::string::npos;
+}
+
+bool is_autocast_on(torch::Device device) { return autocast_enabled(device.type()); }
+
 torch::ScalarType parse_stored_dtype(const std::string& text) {
   if (text == "float16" || text == "half") return torch::kFloat16;
   if (text == "float32" || text == "float64" || text == "bf16" || text == "bfloat16") {

@@ -12,6 +12,10 @@ namespace adjoin {
 /// machine has no such device.
 torch::Device parse_device(const std::string& text);
 
+/// "auto": a GPU if this build and machine have one, else the CPU; otherwise as parse_device. Of
+/// several processes on a machine each takes its own GPU.
+torch::Device choose_device(const std::string& text, int local_rank = 0);
+
 /// "float32", "float64" or "bf16" (also "bfloat16"). bf16 means autocast: weights, residual stream,
 /// norms and softmax stay float32, products run in bfloat16.
 torch::ScalarType parse_dtype(const std::string& text);
@@ -21,6 +25,12 @@ torch::ScalarType parse_stored_dtype(const std::string& text);
 
 /// Sets the number of compute threads and turns off silent precision loss (TF32) in float32.
 void prepare_torch(int threads);
+
+/// Whether an exception of LibTorch says that memory ran out, on the CPU or a GPU.
+bool is_out_of_memory(const std::exception& failure);
+
+/// Whether autocast is on for a device in this thread.
+bool is_autocast_on(torch::Device device);
 
 /// Turns autocast to bfloat16 on or off on a device for the life of the object.
 class Autocast {

@@ -4,11 +4,11 @@
 
 namespace adjoin::nn {
 
-torch::Tensor split_heads(const torch::Tensor& qkv, int64_t heads) {
-  return qkv
-      .reshape({qkv.size(0), qkv.size(1), 3, heads, -1})  // (B, N, 3, H, d)
-      .permute({2, 0, 3, 1, 4})
-      .contiguous();  // (3, B, H, N, d)
+std::vector<torch::Tensor> split_heads(const torch::Tensor& qkv, int64_t heads) {
+  const auto split = qkv.reshape({qkv.size(0), qkv.size(1), 3, heads, -1})  // (B, N, 3, H, d)
+                         .permute({2, 0, 3, 1, 4});
+  // On a GPU the fused kernels take any strides.
+  return (qkv.is_cpu() ? split.contiguous() : split).unbind(0);
 }
 
 torch::Tensor plain_attention(const torch::Tensor& q, const torch::Tensor& k,
@@ -21,9 +21,24 @@ torch::Tensor plain_attention(const torch::Tensor& q, const torch::Tensor& k,
 torch::Tensor scaled_dot_product(const torch::Tensor& q, const torch::Tensor& k,
                                  const torch::Tensor& v, double scale, const torch::Tensor& bias) {
 #if ADJOIN_TORCH >= 20100
-  const auto mask = bias.defined() ? std::optional(bias.to(q.scalar_type())) : std::nullopt;
-  return at::scaled_dot_product_attention(q, k, v, mask, /*dropout_p=*/0, /*is_causal=*/false,
-                                          scale);
+  const TorchOptional<torch::Tensor> mask =
+      bias.defined() ? TorchOptional<torch::Tensor>(bias.to(q.scalar_type()))
+                     : TorchOptional<torch::Tensor>();
+  const auto fused = [&](auto shaped, const TorchOptional<torch::Tensor>& shaped_mask) {
+    return at::scaled_dot_product_attention(shaped(q), shaped(k), shaped(v), shaped_mask,
+                                            /*dropout_p=*/0, /*is_causal=*/false, scale)
+        .view(q.sizes());
+  };
+  if (q.dim() <= 4) {
+    return at::scaled_dot_product_attention(q, k, v, mask, 0, false, scale);
+  }
+  // The fused kernels know a batch and heads. Where windows differ in their bias they count as
+  // heads, else as images: the bias is then repeated without a copy.
+  if (mask && mask->size(0) > 1) {
+    return fused([](const torch::Tensor& x) { return x.flatten(1, 2); },
+                 mask->flatten(0, 1).unsqueeze(0));
+  }
+  return fused([](const torch::Tensor& x) { return x.flatten(0, 1); }, mask);
 #else
   const bool is_wide = q.scalar_type() == torch::kFloat32 || q.scalar_type() == torch::kFloat64;
   const bool is_blocked = q.is_cpu() && is_wide;
@@ -33,7 +48,7 @@ torch::Tensor scaled_dot_product(const torch::Tensor& q, const torch::Tensor& k,
 }
 
 torch::Tensor softmax_attention(const torch::Tensor& qkv, int64_t heads, double scale) {
-  const auto split = split_heads(qkv, heads);
+  const auto split = split_heads(qkv, heads);                                    // q, k, v
   const auto out = scaled_dot_product(split[0], split[1], split[2], scale, {});  // (B, H, N, d)
   return out.transpose(1, 2).reshape({qkv.size(0), qkv.size(1), -1});
 }

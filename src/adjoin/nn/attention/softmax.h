@@ -2,14 +2,16 @@
 
 // Multi-head softmax attention on a fused q, k, v (Vaswani et al. 2017).
 
+#include <vector>
+
 #include "adjoin/tensor/torch.h"
 
 namespace adjoin::nn {
 
 /// The heads of a fused qkv whose last axis is [q; k; v], each head-major.
 ///
-/// (B, N, 3 H d) -> (3, B, H, N, d), contiguous
-torch::Tensor split_heads(const torch::Tensor& qkv, int64_t heads);
+/// (B, N, 3 H d) -> three times (B, H, N, d), on the CPU contiguous
+std::vector<torch::Tensor> split_heads(const torch::Tensor& qkv, int64_t heads);
 
 /// softmax(q k^T scale + bias) v, written out. `bias` broadcasts to (.., N, N) and may be
 /// undefined.
@@ -18,9 +20,10 @@ torch::Tensor split_heads(const torch::Tensor& qkv, int64_t heads);
 torch::Tensor plain_attention(const torch::Tensor& q, const torch::Tensor& k,
                               const torch::Tensor& v, double scale, const torch::Tensor& bias);
 
-/// The same by the fastest way this device, type and LibTorch have.
+/// The same by the fastest way this device, type and LibTorch have. With windows, `bias` is
+/// (W or 1, H, N, N).
 ///
-/// three times (.., H, N, d) -> (.., H, N, d)
+/// three times (B, H, N, d) or (B, W, H, N, d) -> the same
 torch::Tensor scaled_dot_product(const torch::Tensor& q, const torch::Tensor& k,
                                  const torch::Tensor& v, double scale, const torch::Tensor& bias);
 

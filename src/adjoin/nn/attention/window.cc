@@ -74,11 +74,11 @@ torch::Tensor window_attention(const Weights& weights, const std::string& prefix
   const double scale = 1 / std::sqrt(static_cast<double>(block.head_dim));
   const auto input = window.shift > 0 ? rolled(x, window.grid, window.shift) : x;
   // A linear layer does not care in which order tokens stand, so one copy makes heads and windows.
-  const auto split =
-      linear(weights, prefix + "qkv.", input)
-          .view({batch, side, size, side, size, 3, block.heads, block.head_dim})
-          .permute({5, 0, 1, 3, 6, 2, 4, 7})
-          .reshape({3, batch, side * side, block.heads, size * size, block.head_dim});
+  const auto split = linear(weights, prefix + "qkv.", input)
+                         .view({batch, side, size, side, size, 3, block.heads, block.head_dim})
+                         .permute({5, 0, 1, 3, 6, 2, 4, 7})
+                         .reshape({3, batch, side * side, block.heads, size * size, block.head_dim})
+                         .unbind(0);
   const auto bias =
       attention_bias(weights.at(prefix + "relative_position_bias_table"), window, context);
   const auto mixed = scaled_dot_product(split[0], split[1], split[2], scale, bias);
