@@ -3,7 +3,9 @@
 #include <sstream>
 #include <string>
 
+#include "adjoin/core/rng.h"
 #include "adjoin/data/image.h"
+#include "adjoin/data/resize_kernels.h"
 #include "data/pil_images.h"
 #include "support/expect_error.h"
 
@@ -36,6 +38,56 @@ TEST_F(ResizeTest, GivesThePixelsOfPilBitForBit) {
     ++count;
   }
   EXPECT_EQ(count, 96);
+}
+
+Taps random_taps(int64_t from, size_t outputs, Rng& rng) {
+  Taps taps;
+  taps.stride = 12;
+  taps.weights.resize(outputs * 12);
+  for (size_t i = 0; i < outputs; ++i) {
+    const int64_t count = 1 + rng.below(std::min<int64_t>(11, from));
+    taps.windows.push_back({rng.below(from - count + 1), count});
+    for (int64_t t = 0; t < count; ++t) {
+      taps.weights[i * 12 + static_cast<size_t>(t)] =
+          static_cast<int32_t>(rng.below(1 << 21) - (1 << 19));
+    }
+  }
+  split_weights(taps);
+  return taps;
+}
+
+Bytes noise(size_t size, Rng& rng) {
+  Bytes bytes(size);
+  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(rng.below(256));
+  return bytes;
+}
+
+TEST(ResizeKernelsTest, AllGiveTheSameBits) {
+  const auto fast = avx2_kernels();
+  if (!fast) GTEST_SKIP() << "this processor has no AVX2";
+  const ResizeKernels plain_loops = portable_kernels();
+  for (uint64_t trial = 0; trial < 200; ++trial) {
+    Rng rng(trial);
+    const int64_t from = 1 + rng.below(40);
+    const auto outputs = static_cast<size_t>(1 + rng.below(40));
+    const Taps taps = random_taps(from, outputs, rng);
+    const Bytes a = noise(static_cast<size_t>(from) * 3 + kRowSlack, rng);
+    const Bytes b = noise(a.size(), rng);
+    Bytes got(outputs * 6), want(outputs * 6);
+    fast->convolve_rgb({a.data(), b.data()}, taps, {got.data(), got.data() + outputs * 3});
+    plain_loops.convolve_rgb({a.data(), b.data()}, taps, {want.data(), want.data() + outputs * 3});
+    ASSERT_EQ(difference(got, want), "") << trial;
+
+    const auto width = static_cast<size_t>(1 + rng.below(150));
+    std::vector<Bytes> rows;
+    std::vector<const uint8_t*> pointers;
+    for (int64_t t = 0; t < taps.windows[0].count; ++t) rows.push_back(noise(width, rng));
+    for (const Bytes& row : rows) pointers.push_back(row.data());
+    Bytes blended(width), wanted(width);
+    fast->blend(pointers, taps, 0, blended);
+    plain_loops.blend(pointers, taps, 0, wanted);
+    ASSERT_EQ(difference(blended, wanted), "") << trial;
+  }
 }
 
 Image plain(int64_t width, int64_t height, int64_t channels) {

@@ -8,6 +8,7 @@
 #include "adjoin/io/pth.h"
 #include "adjoin/io/safetensors.h"
 #include "adjoin/spec/catalog.h"
+#include "fuzz/data_formats.h"
 #include "io/make_pickle.h"
 #include "io/make_safetensors.h"
 
@@ -272,6 +273,10 @@ constexpr Format kFormats[] = {
     {"pth-zip", kMiB, checkpoints, wrap_zip, pickle_tokens, zip_focus, repair_zip, io::read_pth},
     {"pth-legacy", kMiB, checkpoints, wrap_legacy, pickle_tokens, whole_focus, repair_nothing,
      io::read_pth},
+    {"idx", kMiB, idx_cores, wrap_idx, idx_tokens, whole_focus, repair_nothing, read_idx_file},
+    {"cifar", kMiB, cifar_cores, wrap_cifar, cifar_tokens, whole_focus, repair_nothing,
+     read_cifar_file},
+    {"tar", kMiB, tar_cores, wrap_tar, tar_tokens, whole_focus, repair_tar, read_tar_file},
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "adjoin/data/image.h"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 
@@ -58,6 +60,25 @@ void check_image_size(std::string_view origin, int64_t width, int64_t height) {
                                     with_commas(kMaxImagePixels) + " pixels are read");
 }
 
+void check_box(std::string_view what, const Box& box, int64_t width, int64_t height) {
+  const auto fits = [](int64_t first, int64_t length, int64_t limit) {
+    return first >= 0 && length >= 1 && length <= limit && first <= limit - length;
+  };
+  if (fits(box.left, box.width, width) && fits(box.top, box.height, height)) return;
+  throw Error(ErrorKind::kInternal,
+              fmt::format("{}: a box of {} x {} pixels at {}, {} is not inside {} x {} pixels",
+                          what, box.width, box.height, box.left, box.top, width, height));
+}
+
+Image with_channels(Image image, std::string_view origin, int64_t channels) {
+  if (image.channels == 4) image = cmyk_to_rgb(image);
+  if (image.channels == channels) return image;
+  if (image.channels == 3 && channels == 1) return rgb_to_grey(image);
+  if (image.channels == 1 && channels == 3) return grey_to_rgb(image);
+  throw Error(ErrorKind::kData, fmt::format("{}: has {} channels where {} are wanted", origin,
+                                            image.channels, channels));
+}
+
 bool looks_like_image(std::span<const std::byte> bytes) {
   return looks_like_jpeg(bytes) || looks_like_png(bytes);
 }
@@ -76,9 +97,7 @@ Image decode_image(std::span<const std::byte> bytes, std::string_view origin, in
                 std::string(origin) + ": not a JPEG or PNG, the two formats that are read");
   }
   Image image = looks_like_jpeg(bytes) ? decode_jpeg(bytes, origin) : decode_png(bytes, origin);
-  if (image.channels == 4) image = cmyk_to_rgb(image);
-  if (image.channels == channels) return image;
-  return channels == 1 ? rgb_to_grey(image) : grey_to_rgb(image);
+  return with_channels(std::move(image), origin, channels);
 }
 
 }  // namespace adjoin::data

@@ -20,6 +20,16 @@ struct Image {
   std::vector<uint8_t> pixels;
 };
 
+/// A rectangle of pixels inside an image.
+struct Box {
+  int64_t left = 0;
+  int64_t top = 0;
+  int64_t width = 0;
+  int64_t height = 0;
+
+  bool operator==(const Box&) const = default;
+};
+
 /// Whether the bytes open like a JPEG or a PNG.
 bool looks_like_image(std::span<const std::byte> bytes);
 
@@ -29,7 +39,16 @@ bool looks_like_image(std::span<const std::byte> bytes);
 /// pixels.
 Image decode_image(std::span<const std::byte> bytes, std::string_view origin, int64_t channels);
 
+/// Grey as RGB or RGB as grey, as PIL converts them, and CMYK as either; the image itself where it
+/// has the channels. Error(kData) opening with `origin` for other numbers of channels.
+Image with_channels(Image image, std::string_view origin, int64_t channels);
+
 /// The image at another size with PIL's antialiasing filters, bit for bit as PIL computes it.
 Image resize(const Image& image, int64_t width, int64_t height, Interpolation interpolation);
+
+/// The same of a part of the image, as if it had been cut out first: nothing outside the box shows
+/// in the result. Error(kInternal) when the box is not inside the image.
+Image resize(const Image& image, const Box& box, int64_t width, int64_t height,
+             Interpolation interpolation);
 
 }  // namespace adjoin::data

@@ -5,19 +5,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "adjoin/core/error.h"
 #include "adjoin/core/table.h"
 #include "adjoin/data/codec.h"
 #include "adjoin/data/image.h"
+#include "adjoin/data/resize_kernels.h"
 
 namespace adjoin::data {
 namespace {
-
-/// 32 bits hold 8 of a pixel, these, and 2 for sums beyond 255 and for the sign.
-constexpr int kFractionBits = 22;
-constexpr int32_t kHalf = 1 << (kFractionBits - 1);
 
 struct Filter {
   double radius;  ///< zero from here on
@@ -42,21 +40,6 @@ Filter filter_of(Interpolation interpolation) {
   throw Error(ErrorKind::kInternal, "resize: unknown interpolation");
 }
 
-/// The inputs first .. first + count - 1 make one output.
-struct Window {
-  int64_t first;
-  int64_t count;
-};
-
-/// For each output along one side, its inputs and their weights.
-struct Taps {
-  std::vector<Window> windows;
-  std::vector<int32_t> weights;
-  int64_t stride = 0;  ///< from the weights of one output to those of the next
-
-  const int32_t* weights_of(int64_t output) const { return weights.data() + output * stride; }
-};
-
 int32_t to_fixed(double weight) {
   const double scaled = weight * (1 << kFractionBits);
   return static_cast<int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
@@ -68,7 +51,7 @@ Taps make_taps(int64_t from, int64_t to, Interpolation interpolation) {
   const double stretch = std::max(step, 1.0);  // enlarging does not narrow the filter
   const double radius = filter.radius * stretch;
   Taps taps;
-  taps.stride = static_cast<int64_t>(std::ceil(radius)) * 2 + 1;
+  taps.stride = (static_cast<int64_t>(std::ceil(radius)) * 2 + 4) / 4 * 4;
   taps.windows.resize(static_cast<size_t>(to));
   taps.weights.resize(static_cast<size_t>(to * taps.stride));
   std::vector<double> values(static_cast<size_t>(taps.stride));
@@ -88,92 +71,106 @@ Taps make_taps(int64_t from, int64_t to, Interpolation interpolation) {
     int32_t* weights = taps.weights.data() + i * taps.stride;
     for (size_t t = 0; t < count; ++t) weights[t] = to_fixed(values[t] / sum);
   }
+  split_weights(taps);
   return taps;
 }
 
-uint8_t to_pixel(int32_t sum) {
-  return static_cast<uint8_t>(std::clamp(sum >> kFractionBits, 0, 255));
-}
-
-template <int kChannels>
-void convolve_row(const uint8_t* row, const Taps& taps, uint8_t* out) {
-  for (size_t x = 0; x < taps.windows.size(); ++x) {
-    const Window window = taps.windows[x];
-    const int32_t* weights = taps.weights_of(static_cast<int64_t>(x));
-    const uint8_t* in = row + window.first * kChannels;
-    std::array<int32_t, kChannels> sums;
-    sums.fill(kHalf);
-    for (int64_t t = 0; t < window.count; ++t) {
-      for (int c = 0; c < kChannels; ++c) sums[c] += in[t * kChannels + c] * weights[t];
-    }
-    for (int c = 0; c < kChannels; ++c) *out++ = to_pixel(sums[c]);
-  }
-}
+ResizeKernels best_kernels() { return avx2_kernels().value_or(portable_kernels()); }
 
 size_t row_bytes(const Image& image) { return static_cast<size_t>(image.width * image.channels); }
 
-const uint8_t* row_of(const Image& image, int64_t y) {
-  return image.pixels.data() + static_cast<size_t>(y) * row_bytes(image);
-}
+/// The part of an image that is resized.
+struct Source {
+  Source(const Image& image, const Box& box)
+      : width(box.width),
+        height(box.height),
+        channels(image.channels),
+        stride(row_bytes(image)),
+        first(image.pixels.data() + static_cast<size_t>(box.top) * stride +
+              static_cast<size_t>(box.left * channels)),
+        end(image.pixels.data() + image.pixels.size()) {}
 
-/// First pass: row y of the image at another width.
-void resize_row(const Image& image, int64_t y, const Taps& taps, uint8_t* out) {
-  if (image.channels == 1) {
-    convolve_row<1>(row_of(image, y), taps, out);
-  } else {
-    convolve_row<3>(row_of(image, y), taps, out);
-  }
-}
+  const uint8_t* row(int64_t y) const { return first + static_cast<size_t>(y) * stride; }
 
-/// Second pass: one output row from the weighted rows of its window. A block of sums at a time, so
-/// that they stay in the nearest cache however many rows there are.
-void blend_rows(std::span<const uint8_t* const> rows, const int32_t* weights,
-                std::span<uint8_t> out) {
-  constexpr size_t kBlock = 256;
-  std::array<int32_t, kBlock> sums;
-  for (size_t begin = 0; begin < out.size(); begin += kBlock) {
-    const size_t count = std::min(kBlock, out.size() - begin);
-    sums.fill(kHalf);
-    for (size_t t = 0; t < rows.size(); ++t) {
-      const uint8_t* in = rows[t] + begin;
-      const int32_t weight = weights[t];
-      for (size_t i = 0; i < count; ++i) sums[i] += in[i] * weight;
+  int64_t width;
+  int64_t height;
+  int64_t channels;
+  size_t stride;
+  const uint8_t* first;
+  const uint8_t* end;  ///< of the image
+};
+
+/// First pass: the rows of the source at another width.
+class RowResizer {
+ public:
+  RowResizer(const Source& source, int64_t width, Interpolation interpolation)
+      : source_(source),
+        taps_(make_taps(source.width, width, interpolation)),
+        bytes_(static_cast<size_t>(source.width * source.channels)) {}
+
+  /// Row y and, where there is one, the row after it.
+  void make(int64_t y, uint8_t* out, uint8_t* next_out) {
+    const bool has_next = y + 1 < source_.height;
+    if (source_.channels == 1) {
+      convolve_grey(source_.row(y), taps_, out);
+      if (has_next) convolve_grey(source_.row(y + 1), taps_, next_out);
+      return;
     }
-    for (size_t i = 0; i < count; ++i) out[begin + i] = to_pixel(sums[i]);
+    const uint8_t* row = readable(y, copies_[0]);
+    if (has_next) {
+      kernels_.convolve_rgb({row, readable(y + 1, copies_[1])}, taps_, {out, next_out});
+    } else {
+      kernels_.convolve_rgb({row, row}, taps_, {out, out});
+    }
   }
-}
+
+ private:
+  /// The row, or a copy of it if the image ends too close behind.
+  const uint8_t* readable(int64_t y, std::vector<uint8_t>& copy) const {
+    const uint8_t* row = source_.row(y);
+    if (static_cast<size_t>(source_.end - row) >= bytes_ + kRowSlack) return row;
+    copy.resize(bytes_ + kRowSlack);
+    std::copy_n(row, bytes_, copy.data());
+    return copy.data();
+  }
+
+  const Source& source_;
+  ResizeKernels kernels_ = best_kernels();
+  Taps taps_;
+  size_t bytes_;  ///< of a row of the source
+  std::array<std::vector<uint8_t>, 2> copies_;
+};
 
 /// The rows of the first pass, made when they are asked for and kept for as long as the windows of
 /// the second, which only move down, can reach them.
 class ResizedRows {
  public:
-  ResizedRows(const Image& image, int64_t width, int64_t kept, Interpolation interpolation)
-      : image_(image), kept_(kept), is_same_width_(width == image.width) {
-    if (is_same_width_) return;
+  ResizedRows(const Source& source, int64_t width, int64_t kept, Interpolation interpolation)
+      : source_(source), kept_(kept + 1) {  // one is made ahead
+    if (width == source.width) return;
     if (width * kept > kMaxImagePixels) {
       throw Error(ErrorKind::kConfig, "resize: a row of " + with_commas(width) +
                                           " pixels made of " + with_commas(kept) +
                                           " rows takes too much memory; resize in two steps");
     }
-    taps_ = make_taps(image.width, width, interpolation);
-    bytes_ = static_cast<size_t>(width * image.channels);
-    ring_.resize(bytes_ * static_cast<size_t>(kept));
+    resizer_.emplace(source, width, interpolation);
+    bytes_ = static_cast<size_t>(width * source.channels);
+    ring_.resize(bytes_ * static_cast<size_t>(kept_));
   }
 
   /// Rows are asked for in order, going back less than `kept`.
   const uint8_t* at(int64_t y) {
-    if (is_same_width_) return row_of(image_, y);
-    for (; made_ <= y; ++made_) resize_row(image_, made_, taps_, slot(made_));
+    if (!resizer_) return source_.row(y);
+    for (; made_ <= y; made_ += 2) resizer_->make(made_, slot(made_), slot(made_ + 1));
     return slot(y);
   }
 
  private:
   uint8_t* slot(int64_t y) { return ring_.data() + static_cast<size_t>(y % kept_) * bytes_; }
 
-  const Image& image_;
+  const Source& source_;
   int64_t kept_;
-  bool is_same_width_;
-  Taps taps_;
+  std::optional<RowResizer> resizer_;
   size_t bytes_ = 0;
   std::vector<uint8_t> ring_;
   int64_t made_ = 0;
@@ -203,23 +200,33 @@ void check_sizes(const Image& image, int64_t width, int64_t height) {
 Image resize(const Image& image, int64_t width, int64_t height, Interpolation interpolation) {
   check_sizes(image, width, height);
   if (width == image.width && height == image.height) return image;
+  return resize(image, {0, 0, image.width, image.height}, width, height, interpolation);
+}
+
+Image resize(const Image& image, const Box& box, int64_t width, int64_t height,
+             Interpolation interpolation) {
+  check_sizes(image, width, height);
+  check_box("resize", box, image.width, image.height);
+  const Source source(image, box);
   Image result{width, height, image.channels, {}};
   const size_t bytes = row_bytes(result);
   result.pixels.resize(bytes * static_cast<size_t>(height));
   const auto out = [&](int64_t y) { return result.pixels.data() + static_cast<size_t>(y) * bytes; };
-  if (height == image.height) {
-    const Taps taps = make_taps(image.width, width, interpolation);
-    for (int64_t y = 0; y < height; ++y) resize_row(image, y, taps, out(y));
+  if (height == source.height) {
+    RowResizer resizer(source, width, interpolation);
+    for (int64_t y = 0; y < height; y += 2)
+      resizer.make(y, out(y), out(std::min(y + 1, height - 1)));
     return result;
   }
-  const Taps taps = make_taps(image.height, height, interpolation);
-  ResizedRows rows(image, width, std::min(taps.stride, image.height), interpolation);
+  const Taps taps = make_taps(source.height, height, interpolation);
+  ResizedRows rows(source, width, std::min(taps.stride, source.height), interpolation);
+  const ResizeKernels kernels = best_kernels();
   std::vector<const uint8_t*> window_rows;
   for (int64_t y = 0; y < height; ++y) {
     const Window window = taps.windows[static_cast<size_t>(y)];
     window_rows.clear();
     for (int64_t t = 0; t < window.count; ++t) window_rows.push_back(rows.at(window.first + t));
-    blend_rows(window_rows, taps.weights_of(y), {out(y), bytes});
+    kernels.blend(window_rows, taps, y, {out(y), bytes});
   }
   return result;
 }

@@ -3,12 +3,24 @@
 // From an image to the input of a network, as timm and torchvision evaluate: the shorter side
 // resized to img_size / crop_pct, the middle cut out, values normalised.
 
-#include "adjoin/data/image.h"
+#include <string>
+
+#include "adjoin/data/dataset.h"
 #include "adjoin/tensor/torch.h"
 
 namespace adjoin::data {
 
-/// Error(kData) opening with `origin` when the image is too long and thin to be resized.
+/// The pixels of an image of a set, decoded if need be, grey (channels 1) or RGB (3). Error(kData)
+/// opening with `origin` when it is broken.
+Image decoded(const Stored& stored, const std::string& origin, int64_t channels);
+
+/// Resized and cut to img_size x img_size; still 8 bits. Needs no LibTorch, so any thread may call
+/// it. Error(kData) opening with `origin` when the image is too long and thin to be resized.
+Image eval_image(const Image& image, const Preprocessing& preprocessing, int64_t img_size,
+                 std::string_view origin);
+
+/// The same, normalised. Error(kData) opening with `origin` when the image is too long and thin to
+/// be resized.
 ///
 /// (channels, img_size, img_size), float32
 torch::Tensor eval_input(const Image& image, const Preprocessing& preprocessing, int64_t img_size,
