@@ -1,6 +1,6 @@
 # What a person types; CMake does the work. `make` alone lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench format lint headers asan fuzz clean
+.PHONY: help build demo test bench format lint headers asan tsan fuzz clean
 
 adjoin  := build/release/bin/adjoin
 sources  = $(shell git ls-files '*.cc' '*.h')
@@ -21,10 +21,12 @@ test: build  ## all tests
 	tools/install-deps --test
 	ctest --preset release
 
-bench: build  ## speed of forward, training and loading beside Python PyTorch, interleaved
+bench: build  ## speed of forward, training, loading and images beside Python, interleaved
 	tools/install-deps --bench
 	/usr/bin/python3 bench/forward.py --worker build/release/bench/bench_forward --rounds 25 --require 0.97
+	/usr/bin/python3 bench/train.py --worker build/release/bench/bench_train --require 0.97
 	/usr/bin/python3 bench/load.py --build build/release --require
+	/usr/bin/python3 bench/data.py --worker build/release/bench/bench_data --require 2.0
 
 format:  ## clang-format every tracked source
 	tools/install-deps --lint
@@ -47,6 +49,12 @@ asan:  ## the unit tests under address and undefined behaviour sanitizers
 	cmake --preset asan
 	cmake --build --preset asan
 	ctest --preset asan
+
+tsan:  ## the loader's threads under the thread sanitizer
+	tools/install-deps
+	cmake --preset tsan
+	cmake --build --preset tsan
+	ctest --preset tsan
 
 fuzz:  ## 20,000 mutated files per format under the sanitizers
 	tools/install-deps

@@ -73,14 +73,14 @@ class PatchEmbed(nn.Module):
 
 
 class Vit(nn.Module):
-    def __init__(self, dim, depth, heads, image=224, patch=16, classes=1000, distilled=False):
+    def __init__(self, dim, depth, heads, ratio=4, image=224, patch=16, classes=1000, distilled=False):
         super().__init__()
         extra = 2 if distilled else 1
         self.cls_token = nn.Parameter(torch.randn(1, 1, dim) * 0.02)
         self.dist_token = nn.Parameter(torch.randn(1, 1, dim) * 0.02) if distilled else None
         self.pos_embed = nn.Parameter(torch.randn(1, (image // patch) ** 2 + extra, dim) * 0.02)
         self.patch_embed = PatchEmbed(patch, dim)
-        blocks = [Block(dim, heads, 4, qkv_bias=True, eps=1e-6) for _ in range(depth)]
+        blocks = [Block(dim, heads, ratio, qkv_bias=True, eps=1e-6) for _ in range(depth)]
         self.blocks = nn.Sequential(*blocks)
         self.norm = nn.LayerNorm(dim, 1e-6)
         self.head = nn.Linear(dim, classes)
@@ -296,6 +296,7 @@ class Swin(nn.Module):
 
 
 MODELS = {
+    "vit_mini_32": lambda: Vit(256, 8, 8, ratio=2, image=32, patch=4, classes=10),
     "deit_tiny_patch16_224": lambda: Vit(192, 12, 3),
     "deit_small_patch16_224": lambda: Vit(384, 12, 6),
     "deit_base_patch16_224": lambda: Vit(768, 12, 12),
@@ -329,14 +330,15 @@ def golden_noise(name, shape):
     return ((z >> np.uint64(11)) * 2.0**-52 - 1.0).reshape(shape)
 
 
-def golden_fill(model):
+def golden_fill(model, official=lambda name: name):
+    """`official` gives the name that a parameter has in its authors' code."""
     small = ("pos_embed", "cls_token", "dist_token", "relative_position_bias_table")
     with torch.no_grad():
         for name, p in model.named_parameters():
             last = name.rpartition(".")[2]
             if last == "pos_embed" and not p.requires_grad:
                 continue
-            value = golden_noise(name, p.shape)
+            value = golden_noise(official(name), p.shape)
             if last == "weight" and p.dim() == 1:
                 value = 1 + 0.1 * value
             elif last in small or p.dim() == 1:

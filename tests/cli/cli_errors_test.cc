@@ -36,7 +36,8 @@ void expect_failure(int exit_code, const Words& args,
 TEST(UsageErrorTest, NamesAnUnknownCommandAndTheNearestOrAll) {
   expect_failure(kUsageError, {"modles"}, {"unknown command \"modles\"", "did you mean models"});
   expect_failure(kUsageError, {"fly"},
-                 {"unknown command \"fly\"", "models, cost, extract, convert, predict, verify"});
+                 {"unknown command \"fly\"",
+                  "models, cost, extract, convert, train, evaluate, predict, verify"});
   expect_failure(kUsageError, {"--fly"}, {"unknown command \"--fly\""});
   expect_failure(kUsageError, {""}, {"unknown command \"\""});
 }

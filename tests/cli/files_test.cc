@@ -181,7 +181,7 @@ TEST_F(FilesTest, WrongUsageIsCodeTwo) {
   expect_failure(2, {".safetensors"}, {"convert", vit, folder / "out.pth"});
   expect_failure(2, {"--layout", "keras"}, {"convert", vit, small, "--layout", "keras"});
   expect_failure(2, {"--dtype", "int8"}, {"convert", vit, small, "--dtype", "int8"});
-  expect_failure(2, {"leave --model out"}, {"predict", vit, images, "--model", "vit_mini_28"});
+  expect_failure(2, {"leave --model out"}, {"predict", vit, images, "--model", "vit_mini_32"});
   EXPECT_FALSE(std::filesystem::exists(small));
 }
 

@@ -54,8 +54,9 @@ TEST_F(ModelFileTest, OurOwnFileNeedsNoModel) {
   ModelHeader header{spec, {}, default_preprocessing(spec), {}};
   const std::string path = write("own.safetensors", spec, to_metadata(header));
   expect_error(ErrorKind::kUsage, {"own.safetensors", "leave --model out"}, [&] {
-    open_model(path, {"vit_mini_28", {}});
+    open_model(path, {"vit_mini_32", {}});
   });
+  EXPECT_EQ(open_model(path, {spec.name, {}}).header.spec.name, spec.name);
 }
 
 TEST_F(ModelFileTest, AHubFolderSaysItsArchitectureAndPreprocessing) {

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <stdexcept>
@@ -43,26 +44,71 @@ class CapturedStream {
   std::unique_ptr<FILE, int (*)(FILE*)> file_;
 };
 
-/// `program` is a path; its standard input is empty.
-inline ProgramResult run_program(const std::string& program, const std::vector<std::string>& args) {
-  const CapturedStream out;
-  const CapturedStream err;
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", 0, 0);
-  posix_spawn_file_actions_adddup2(&actions, out.descriptor(), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, err.descriptor(), STDERR_FILENO);
-  std::vector<char*> argv = {const_cast<char*>(program.c_str())};
-  for (const std::string& arg : args) argv.push_back(const_cast<char*>(arg.c_str()));
-  argv.push_back(nullptr);
-  pid_t child = 0;
-  const int failure = posix_spawn(&child, program.c_str(), &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failure != 0) throw std::runtime_error("cannot start " + program);
-  int status = 0;
-  if (waitpid(child, &status, 0) != child) throw std::runtime_error("lost " + program);
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return {code, out.text(), err.text()};
+/// A program on its way; its standard input is empty.
+class RunningProgram {
+ public:
+  /// `program` is a path. `variables` ("NAME=value") are added to the environment.
+  RunningProgram(const std::string& program, const std::vector<std::string>& args,
+                 const std::vector<std::string>& variables = {}) {
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", 0, 0);
+    posix_spawn_file_actions_adddup2(&actions, out_.descriptor(), STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, err_.descriptor(), STDERR_FILENO);
+    std::vector<char*> argv = {const_cast<char*>(program.c_str())};
+    for (const std::string& arg : args) argv.push_back(const_cast<char*>(arg.c_str()));
+    argv.push_back(nullptr);
+    std::vector<char*> environment;
+    for (const std::string& variable : variables) {
+      environment.push_back(const_cast<char*>(variable.c_str()));
+    }
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+      environment.push_back(*variable);
+    }
+    environment.push_back(nullptr);
+    const int failure =
+        posix_spawn(&child_, program.c_str(), &actions, nullptr, argv.data(), environment.data());
+    posix_spawn_file_actions_destroy(&actions);
+    if (failure != 0) throw std::runtime_error("cannot start " + program);
+  }
+  ~RunningProgram() {
+    if (is_ended_) return;
+    kill(child_, SIGKILL);
+    waitpid(child_, nullptr, 0);
+  }
+  RunningProgram(const RunningProgram&) = delete;
+  RunningProgram& operator=(const RunningProgram&) = delete;
+
+  pid_t pid() const { return child_; }
+  void signal(int number) const { kill(child_, number); }
+
+  /// Whether it has ended; `wait` then returns at once.
+  bool is_over() {
+    if (is_ended_) return true;
+    is_ended_ = waitpid(child_, &status_, WNOHANG) == child_;
+    return is_ended_;
+  }
+
+  ProgramResult wait() {
+    if (!is_ended_ && waitpid(child_, &status_, 0) != child_) {
+      throw std::runtime_error("lost a program");
+    }
+    is_ended_ = true;
+    const int code = WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
+    return {code, out_.text(), err_.text()};
+  }
+
+ private:
+  CapturedStream out_;
+  CapturedStream err_;
+  pid_t child_ = 0;
+  bool is_ended_ = false;
+  int status_ = 0;
+};
+
+inline ProgramResult run_program(const std::string& program, const std::vector<std::string>& args,
+                                 const std::vector<std::string>& variables = {}) {
+  return RunningProgram(program, args, variables).wait();
 }
 
 }  // namespace adjoin

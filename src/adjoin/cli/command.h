@@ -24,8 +24,10 @@ int run_models(Args args);
 
 // Commands of the LibTorch part.
 int run_convert(Args args);
+int run_evaluate(Args args);
 int run_extract(Args args);
 int run_predict(Args args);
+int run_train(Args args);
 int run_verify(Args args);
 
 /// Loads the LibTorch part of the program and runs one of its verbs. Error(kMissingPart) when this

@@ -16,10 +16,9 @@ using adjoin::ErrorKind;
 using adjoin::cli::Command;
 
 constexpr Command kCommands[] = {
-    {"convert", "", "", adjoin::cli::run_convert},
-    {"extract", "", "", adjoin::cli::run_extract},
-    {"predict", "", "", adjoin::cli::run_predict},
-    {"verify", "", "", adjoin::cli::run_verify},
+    {"convert", "", "", adjoin::cli::run_convert}, {"extract", "", "", adjoin::cli::run_extract},
+    {"train", "", "", adjoin::cli::run_train},     {"evaluate", "", "", adjoin::cli::run_evaluate},
+    {"predict", "", "", adjoin::cli::run_predict}, {"verify", "", "", adjoin::cli::run_verify},
 };
 
 /// The first line: LibTorch's messages go on with advice and traces.
@@ -32,8 +31,7 @@ Error described(const std::exception_ptr& failure) {
     return e;
   } catch (const c10::Error& e) {
     const std::string what = first_line(e.what_without_backtrace());
-    const bool is_memory = what.find("out of memory") != std::string::npos ||
-                           what.find("can't allocate memory") != std::string::npos;
+    const bool is_memory = adjoin::is_out_of_memory(e);
     return {ErrorKind::kInternal, is_memory ? "out of memory: " + what : "LibTorch: " + what};
   } catch (const std::bad_alloc&) {
     return {ErrorKind::kInternal, "out of memory"};

@@ -212,12 +212,12 @@ ModelFile open_model(TensorFile content, const OpenOptions& options) {
   model.content = std::move(content);
   model.notes = model.content.notes;
   if (model.content.metadata.contains(kSpec)) {
-    if (!options.model.empty()) {
-      throw Error(ErrorKind::kUsage,
-                  model.content.file.origin +
-                      ": says itself which model it is; leave --model out, or use --set");
-    }
     model.header = own_header(model.content);
+    if (!options.model.empty() && options.model != model.header.spec.name) {
+      throw Error(ErrorKind::kUsage, model.content.file.origin + ": is a " +
+                                         model.header.spec.name + ", not a " + options.model +
+                                         "; leave --model out, or use --set");
+    }
   } else if (!options.model.empty()) {
     model.header.spec = named_spec(options.model);
     model.header.preprocessing = default_preprocessing(model.header.spec);

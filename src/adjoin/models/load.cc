@@ -63,10 +63,9 @@ void take_resized(const io::FileBytes& file, io::Fit& fit, Model& model) {
 }
 
 /// Starts heads that do not fit anew, in the type of the others, and takes them out of `fit`.
-void take_new_heads(io::Fit& fit, Model& model, torch::ScalarType type) {
+void take_new_heads(io::Fit& fit, Model& model, torch::ScalarType type, uint64_t seed) {
   const auto start = [&](const TensorInfo& info) {
     if (!io::is_head(info.name)) return false;
-    const auto seed = static_cast<uint64_t>(model.header.provenance.seed);
     model.weights.set(info.name, init_tensor(info, seed).to(type));
     model.notes.push_back(info.name + " starts anew");
     model.header.classes.clear();
@@ -102,14 +101,15 @@ torch::Tensor as_tensor(const io::StoredTensor& stored, const io::FileBytes& fil
   return copy.as_strided(stored.shape, stored.strides);
 }
 
-Model load(io::ModelFile file, bool is_head_reset) {
+Model load(io::ModelFile file, bool is_head_reset, std::optional<uint64_t> seed) {
   Model model{std::move(file.header), {}, std::move(file.notes)};
   const io::FileBytes& bytes = file.content.file;
   io::Fit fit = io::fit(model.header.spec, file.content);
   for (const auto& [name, stored] : fit.found) model.weights.set(name, as_tensor(*stored, bytes));
   take_resized(bytes, fit, model);
   if (is_head_reset && model.weights.size() > 0) {
-    take_new_heads(fit, model, model.weights.begin()->second.scalar_type());
+    take_new_heads(fit, model, model.weights.begin()->second.scalar_type(),
+                   seed.value_or(static_cast<uint64_t>(model.header.provenance.seed)));
   }
   io::check_fit(fit, model.header.spec, bytes.origin);
   if (!fit.buffers.empty()) {
@@ -120,26 +120,37 @@ Model load(io::ModelFile file, bool is_head_reset) {
 }
 
 Model load(const std::string& path, const LoadOptions& options) {
-  return load(io::open_model(path, options.open), options.is_head_reset);
+  return load(io::open_model(path, options.open), options.is_head_reset, options.seed);
 }
 
 void save(const std::string& path, const io::ModelHeader& header, const Weights& weights,
           io::Layout layout) {
-  std::vector<torch::Tensor> kept;  // keeps copies alive until they are written
-  std::vector<io::TensorToWrite> entries;
+  std::vector<std::pair<std::string, torch::Tensor>> named;
   for (const TensorInfo& info : tensors(header.spec)) {
-    const auto tensor = weights.at(info.name).detach().to(torch::kCPU).contiguous();
+    const torch::Tensor& tensor = weights.at(info.name);
     if (tensor.sizes() != info.shape()) {
       throw Error(ErrorKind::kInternal, info.name + " has not the shape its spec says");
     }
+    named.emplace_back(io::name_in(layout, header.spec, info.name), tensor);
+  }
+  save_tensors(path, named, io::to_metadata(header));
+}
+
+void save_tensors(const std::string& path,
+                  const std::vector<std::pair<std::string, torch::Tensor>>& tensors,
+                  const std::map<std::string, std::string, std::less<>>& metadata) {
+  std::vector<torch::Tensor> kept;  // keeps copies alive until they are written
+  std::vector<io::TensorToWrite> entries;
+  for (const auto& [name, value] : tensors) {
+    const auto tensor = value.detach().to(torch::kCPU).contiguous();
     kept.push_back(tensor);
     const auto* data = static_cast<const std::byte*>(tensor.data_ptr());
-    entries.push_back({io::name_in(layout, header.spec, info.name),
+    entries.push_back({name,
                        stored_type(tensor.scalar_type()),
-                       info.shape(),
+                       tensor.sizes().vec(),
                        {data, static_cast<size_t>(tensor.nbytes())}});
   }
-  io::write_safetensors(path, entries, io::to_metadata(header));
+  io::write_safetensors(path, entries, metadata);
 }
 
 std::string content_hash(const Weights& weights) {

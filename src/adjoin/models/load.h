@@ -6,6 +6,7 @@
 //   models::forward(model.header.spec, model.weights, images);
 //   models::save("deit.safetensors", model.header, model.weights);
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,8 @@ namespace adjoin::models {
 
 struct LoadOptions {
   io::OpenOptions open;
-  bool is_head_reset = false;  ///< a head of another class count, or none, starts anew
+  bool is_head_reset = false;         ///< a head of another class count, or none, starts anew
+  std::optional<uint64_t> seed = {};  ///< of a new head; the file's own if not given
 };
 
 struct Model {
@@ -32,11 +34,16 @@ struct Model {
 Model load(const std::string& path, const LoadOptions& options = {});
 
 /// Fits the tensors of an opened file to its network.
-Model load(io::ModelFile file, bool is_head_reset);
+Model load(io::ModelFile file, bool is_head_reset, std::optional<uint64_t> seed = {});
 
 /// Writes one safetensors file, whole or not at all, in the type the weights have.
 void save(const std::string& path, const io::ModelHeader& header, const Weights& weights,
           io::Layout layout = io::Layout::kTimm);
+
+/// Writes any tensors under the given names, whole or not at all.
+void save_tensors(const std::string& path,
+                  const std::vector<std::pair<std::string, torch::Tensor>>& tensors,
+                  const std::map<std::string, std::string, std::less<>>& metadata);
 
 /// A name for a set of weights, from names, types, shapes and values: "fnv1a:" and 16 hexadecimal
 /// digits. What a file made from them says its parent is.

@@ -278,6 +278,14 @@ void set_path(Json& root, const Override& change) {
 
 }  // namespace
 
+Override parse_override(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos) {
+    throw Error(ErrorKind::kConfig, fmt::format("set: \"{}\" must be KEY=VALUE", text));
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
 ModelSpec with_overrides(const ModelSpec& spec, const std::vector<Override>& overrides) {
   Shorthands given;
   Json json = spec_to_json(spec);

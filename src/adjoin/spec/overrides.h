@@ -15,6 +15,9 @@ struct Override {
   std::string value;
 };
 
+/// "img_size=384" -> {"img_size", "384"}. Error(kConfig) without a "=".
+Override parse_override(const std::string& text);
+
 /// The spec with the overrides applied, validated. Besides the fields of the JSON these keys write
 /// all blocks at once: `depth`, `heads`, `head_dim`, `mlp_ratio`, `drop_path` (0 to this rate along
 /// the depth) and, for Swin, `embed_dim` (of the first stage; every stage doubles it). A list

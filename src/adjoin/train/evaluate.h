@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "adjoin/core/fields.h"
+#include "adjoin/data/loader.h"
+#include "adjoin/tensor/weights.h"
+#include "adjoin/train/group.h"
+#include "adjoin/train/trainer.h"
+
+namespace adjoin::train {
+
+/// How well a network does on a split.
+struct Evaluation {
+  double top1 = 0;  ///< percent
+  double top5 = 0;  ///< percent; of all classes where there are fewer than five
+  double loss = 0;  ///< cross entropy, the mean over the images
+  int64_t images = 0;
+  int64_t unreadable = 0;
+  double seconds = 0;
+  std::vector<int64_t> newly_unreadable = {};  ///< of this process, met for the first time
+
+  double images_per_second() const {
+    return seconds > 0 ? static_cast<double>(images) / seconds : 0;
+  }
+};
+
+template <class Visitor>
+void fields(Visitor& visit, Evaluation& evaluation) {
+  visit("top1", evaluation.top1, Range{0, 100});
+  visit("top5", evaluation.top5, Range{0, 100});
+  visit("loss", evaluation.loss);
+  visit("images", evaluation.images, Range{0, 1e15});
+  visit("unreadable", evaluation.unreadable, Range{0, 1e15});
+  visit("seconds", evaluation.seconds, Range{0, 1e15});
+}
+
+/// Error(kNumeric) when the loss is NaN or infinite. Every image once, shared out over the
+/// processes; the same numbers on all. `progress` is told of batches done.
+Evaluation evaluate(const ModelSpec& spec, const Weights& weights, data::Loader& loader,
+                    const Compute& compute, Group& group,
+                    const std::function<void(int64_t)>& progress = {});
+
+}  // namespace adjoin::train

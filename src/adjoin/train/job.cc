@@ -1,0 +1,193 @@
+#include "adjoin/train/job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "adjoin/core/error.h"
+#include "adjoin/core/threads.h"
+#include "adjoin/models/init.h"
+#include "adjoin/models/load.h"
+#include "adjoin/spec/catalog.h"
+#include "adjoin/tensor/device.h"
+
+namespace adjoin::train {
+namespace {
+
+bool names(const std::vector<Override>& overrides, std::string_view key) {
+  return std::any_of(overrides.begin(), overrides.end(),
+                     [&](const Override& o) { return o.key == key; });
+}
+
+/// What the user asked for, and what follows from data and flags.
+std::vector<Override> overrides_of(const TrainConfig& config, int64_t classes) {
+  std::vector<Override> overrides;
+  for (const std::string& text : config.set) overrides.push_back(parse_override(text));
+  if (!names(overrides, "num_classes")) {
+    overrides.push_back({"num_classes", std::to_string(classes)});
+  }
+  if (config.drop_path >= 0) {
+    if (names(overrides, "drop_path")) {
+      throw Error(ErrorKind::kConfig, "drop_path: is given twice, also as set drop_path=..");
+    }
+    overrides.push_back({"drop_path", fmt::format("{}", config.drop_path)});
+  }
+  return overrides;
+}
+
+/// A name of the catalog or a .json: start values by the seed.
+void start_anew(Job& job, const std::vector<Override>& overrides) {
+  const std::string& name = job.config.model;
+  const ModelSpec spec = name.ends_with(".json") ? read_spec_file(name) : catalog_spec(name);
+  job.header.spec = with_overrides(spec, overrides);
+  job.header.preprocessing = default_preprocessing(job.header.spec);
+  job.start = models::init(job.header.spec, static_cast<uint64_t>(job.config.seed));
+}
+
+/// A model file: a head of another class count starts anew.
+void start_from_file(Job& job, const std::vector<Override>& overrides) {
+  models::LoadOptions options;
+  options.open = {job.config.model, overrides};
+  options.is_head_reset = true;
+  options.seed = static_cast<uint64_t>(job.config.seed);
+  models::Model model = models::load(job.config.from, options);
+  job.header = std::move(model.header);
+  job.header.provenance = {};
+  job.header.provenance.parent = models::content_hash(model.weights);
+  job.start = std::move(model.weights);
+  for (std::string& note : model.notes) job.notes.push_back(std::move(note));
+}
+
+void check_fit(const Job& job) {
+  const ModelSpec& spec = job.header.spec;
+  const auto classes = static_cast<int64_t>(job.data.val.classes.size());
+  if (spec.num_classes < classes) {
+    throw Error(ErrorKind::kConfig, fmt::format("num_classes: is {}, but {} has {} classes",
+                                                spec.num_classes, job.config.data, classes));
+  }
+  if (spec.in_chans != 1 && spec.in_chans != 3) {
+    throw Error(ErrorKind::kConfig,
+                fmt::format("{} takes {} channels, an image has 1 or 3", spec.name, spec.in_chans));
+  }
+}
+
+void add_notes(Job& job) {
+  const TrainConfig& config = job.config;
+  const int64_t images = job.data.train->size();
+  if (images < config.batch_size) {
+    job.notes.push_back(
+        fmt::format("a batch holds all {} training images, fewer than batch_size {}", images,
+                    config.batch_size));
+  }
+  if (config.schedule.warmup_epochs >= static_cast<double>(config.epochs)) {
+    job.notes.push_back(fmt::format("warmup_epochs is {:g}, so {} epochs end before lr is reached",
+                                    config.schedule.warmup_epochs, config.epochs));
+  }
+  if (job.header.classes.empty()) {
+    job.notes.push_back(fmt::format("{} outputs for {} classes: the model file names no classes",
+                                    job.header.spec.num_classes, job.data.val.classes.size()));
+  }
+}
+
+std::unique_ptr<Objective> objective_of(Job& job) {
+  const TrainConfig& config = job.config;
+  if (config.distillation == DistillationKind::kNone) return std::make_unique<PlainObjective>();
+  models::Model teacher = models::load(config.teacher);
+  for (std::string& note : teacher.notes) job.notes.push_back("teacher: " + note);
+  const auto& theirs = teacher.header.classes;
+  if (!theirs.empty() && !job.header.classes.empty() && theirs != job.header.classes) {
+    throw Error(ErrorKind::kConfig,
+                "teacher: " + config.teacher + " has other classes, or the same in another order");
+  }
+  job.teacher = models::content_hash(teacher.weights);
+  const DistillationOptions options{config.distillation, config.distillation_alpha,
+                                    config.distillation_tau};
+  return std::make_unique<DistillationObjective>(
+      options, std::move(teacher.header),
+      teacher.weights.to(job.compute.device, job.compute.weight_type()), job.header);
+}
+
+}  // namespace
+
+Compute choose_compute(const std::string& device, const std::string& dtype, int local_rank) {
+  Compute compute;
+  compute.device = choose_device(device, local_rank);
+  if (dtype != "auto") {
+    compute.dtype = parse_dtype(dtype);
+  } else if (compute.device.is_cuda()) {
+    compute.dtype = torch::kBFloat16;
+  }
+  return compute;
+}
+
+int64_t choose_workers(int64_t asked, torch::Device device) {
+  if (asked >= 0) return asked;
+  return device.is_cuda() ? available_cpus() : std::min(2, available_cpus());
+}
+
+data::LoaderOptions evaluation_loader(const io::ModelHeader& header, int64_t batch_size,
+                                      int64_t workers, torch::Device device, const Group& group) {
+  data::LoaderOptions options;
+  options.is_training = false;
+  options.batch_size = batch_size;
+  options.img_size = header.spec.img_size;
+  options.channels = header.spec.in_chans;
+  options.classes = header.spec.num_classes;
+  options.preprocessing = header.preprocessing;
+  options.workers = workers;
+  options.rank = group.rank();
+  options.world = group.size();
+  options.device = device;
+  return options;
+}
+
+data::LoaderOptions Job::loader_options(bool is_training, const Group& group) const {
+  data::LoaderOptions options =
+      evaluation_loader(header, config.batch_size, workers, compute.device, group);
+  options.is_training = is_training;
+  options.augment = config.augment;
+  options.seed = static_cast<uint64_t>(config.seed);
+  return options;
+}
+
+Json Job::inputs() const {
+  return {{"parent", header.provenance.parent},
+          {"teacher", teacher},
+          {"train_images", data.train->size()},
+          {"val_images", data.val.size()},
+          {"classes", data.val.classes.size()}};
+}
+
+Job prepare(const TrainConfig& config, const Launch& launch) {
+  check(config);
+  Job job;
+  job.config = config;
+  job.compute = choose_compute(config.device, config.dtype, launch.local_rank);
+  job.config.dtype = job.compute.dtype == torch::kBFloat16  ? "bf16"
+                     : job.compute.dtype == torch::kFloat64 ? "float64"
+                                                            : "float32";
+  job.workers = choose_workers(config.workers, job.compute.device);
+  data::DataOptions options;
+  options.data = config.data;
+  options.val_fraction = config.val_fraction;
+  options.limit_train = config.limit_train;
+  options.limit_val = config.limit_val;
+  job.data = data::open_data(options);
+  const auto overrides = overrides_of(config, static_cast<int64_t>(job.data.val.classes.size()));
+  if (config.from.empty()) {
+    start_anew(job, overrides);
+  } else {
+    start_from_file(job, overrides);
+  }
+  check_fit(job);
+  const auto& classes = job.data.val.classes;
+  const bool is_named = static_cast<int64_t>(classes.size()) == job.header.spec.num_classes;
+  job.header.classes = is_named ? classes : std::vector<std::string>();
+  add_notes(job);
+  job.header.provenance.seed = config.seed;
+  job.header.provenance.recipe = recipe_hash(job.config);
+  job.objective = objective_of(job);
+  return job;
+}
+
+}  // namespace adjoin::train

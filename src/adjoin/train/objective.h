@@ -1,0 +1,77 @@
+#pragma once
+
+// What a step minimises: a strategy over the networks that are trained together. The plain loss and
+// distillation are here; adjoined training is another one.
+
+#include <memory>
+#include <optional>
+
+#include "adjoin/data/loader.h"
+#include "adjoin/io/model_file.h"
+#include "adjoin/nn/context.h"
+#include "adjoin/tensor/weights.h"
+#include "adjoin/train/config.h"
+
+namespace adjoin::train {
+
+/// A network as one argument of a forward pass.
+struct Branch {
+  const ModelSpec& spec;
+  const Weights& weights;
+  nn::Context context;
+};
+
+/// What the forward pass of a batch, or of a part of one, gives.
+struct Loss {
+  torch::Tensor value;   ///< 0-d, the mean over the images; backward starts here
+  torch::Tensor logits;  ///< (b, classes) of the network that is trained
+};
+
+class Objective {
+ public:
+  virtual ~Objective() = default;
+  virtual Loss operator()(const Branch& network, const data::Batch& batch) const = 0;
+};
+
+/// Cross entropy against soft targets (b, classes), the mean over the images, 0-d.
+torch::Tensor soft_cross_entropy(const torch::Tensor& logits, const torch::Tensor& targets);
+
+class PlainObjective : public Objective {
+ public:
+  /// A distilled DeiT without a teacher learns with both heads.
+  Loss operator()(const Branch& network, const data::Batch& batch) const override;
+};
+
+struct DistillationOptions {
+  DistillationKind kind = DistillationKind::kSoft;
+  double alpha = 0.5;
+  double tau = 1;
+};
+
+/// (1 - alpha) x cross entropy + alpha x what the teacher says (Touvron et al. 2021, as in DeiT's
+/// code: soft is tau^2 KL / (b x classes)). A distilled network listens with its second head.
+class DistillationObjective : public Objective {
+ public:
+  /// Error(kConfig) unless teacher and network take the same images and name as many classes. The
+  /// teacher's own normalisation is used: images are converted.
+  DistillationObjective(const DistillationOptions& options, io::ModelHeader teacher,
+                        Weights teacher_weights, const io::ModelHeader& network);
+
+  Loss operator()(const Branch& network, const data::Batch& batch) const override;
+
+ private:
+  torch::Tensor teach(const torch::Tensor& images) const;
+
+  DistillationOptions options_;
+  io::ModelHeader teacher_;
+  Weights weights_;
+  torch::Tensor gain_;   // (1, C, 1, 1); undefined where both normalise alike
+  torch::Tensor shift_;  // images of the teacher = images x gain + shift
+  mutable nn::Constants constants_;
+};
+
+/// KL, cross entropy with the teacher's choice, or mean squared difference: 0-d.
+torch::Tensor distillation_loss(DistillationKind kind, double tau, const torch::Tensor& student,
+                                const torch::Tensor& teacher);
+
+}  // namespace adjoin::train

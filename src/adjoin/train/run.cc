@@ -1,0 +1,371 @@
+#include "adjoin/train/run.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "adjoin/core/error.h"
+#include "adjoin/models/load.h"
+#include "adjoin/tensor/device.h"
+#include "adjoin/train/checkpoint.h"
+#include "adjoin/train/machine.h"
+#include "adjoin/train/run_state.h"
+#include "adjoin/train/schedule.h"
+
+namespace adjoin::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double unix_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// Thrown out of an evaluation, and caught where it was begun.
+struct Interrupted {
+  int signal;
+};
+
+/// One run in progress.
+class Run {
+ public:
+  Run(Job& job, const RunOptions& options)
+      : job_(job),
+        options_(options),
+        inputs_(job.inputs()),
+        group_(options.group != nullptr ? *options.group : alone_),
+        train_(std::move(*job.data.train), job.loader_options(true, group_)),
+        val_(std::move(job.data.val), job.loader_options(false, group_)),
+        trainer_(job.header.spec, job.start, job.config, *job.objective, job.compute, group_),
+        schedule_(job.config.schedule, job.config.optimizer.lr, job.config.epochs, train_.steps()) {
+    state_.steps_per_epoch = train_.steps();
+    check_same_images();
+  }
+
+  RunResult go();
+
+ private:
+  Position position() const {
+    return {state_.epoch, job_.config.epochs, state_.step, state_.steps_per_epoch};
+  }
+  double seconds() const { return state_.seconds + seconds_since(start_); }
+  bool is_report_due() const;
+  int stop_signal();
+  void check_same_images();
+
+  void epoch();
+  void step();
+  void report(double lr);
+  void finish_epoch();
+  Evaluation evaluated();
+  void write_epoch(const EpochReport& report);
+  void write_log(const Json& line);
+
+  void take_note_of(const std::vector<int64_t>& images, const data::Loader& loader);
+  void check_unreadable(const data::Loader& loader) const;
+
+  void save();
+  void restore();
+
+  template <class Tell>
+  void tell(Tell call) {
+    for (Observer* observer : options_.observers) call(*observer);
+  }
+
+  Job& job_;
+  const RunOptions& options_;
+  const Json inputs_;
+  Group alone_;
+  Group& group_;
+  data::Loader train_;
+  data::Loader val_;
+  Trainer trainer_;
+  Schedule schedule_;
+  RunState state_;
+  int stopped_by_ = 0;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point last_report_ = start_;
+};
+
+RunResult Run::go() {
+  if (!options_.checkpoint.empty()) {
+    restore();
+  } else if (options_.folder != nullptr) {
+    options_.folder->cut_log(0);  // of a run that was killed before its first checkpoint
+  }
+  while (state_.epoch < job_.config.epochs && stopped_by_ == 0) epoch();
+  if (stopped_by_ == 0 && options_.folder != nullptr) {
+    models::save(*options_.folder / "model.safetensors", job_.header, trainer_.judged_weights());
+  }
+  return {state_.evaluation, state_.best_top1, state_.best_epoch, seconds(), stopped_by_};
+}
+
+/// Processes with other images would wait for each other for good.
+void Run::check_same_images() {
+  const auto sizes = torch::tensor({train_.split().size(), val_.split().size()}, torch::kInt64);
+  auto sum = sizes.clone();
+  group_.sum(sum);
+  if (torch::equal(sum, sizes * group_.size())) return;
+  throw Error(ErrorKind::kData,
+              fmt::format("{}: has {} images here, and another number for another process",
+                          train_.split().name, train_.split().size()));
+}
+
+bool Run::is_report_due() const {
+  return state_.step == state_.steps_per_epoch ||
+         position().steps_done() % job_.config.log_interval == 0;
+}
+
+/// Whether to stop, the same answer in every process.
+int Run::stop_signal() {
+  const int mine = options_.stop != nullptr ? options_.stop->received() : 0;
+  if (group_.size() == 1) return mine;
+  // On a GPU asking costs a wait for the device: not in every step.
+  if (job_.compute.device.is_cuda() && !is_report_due()) return 0;
+  constexpr int64_t kMostSignals = 65;
+  auto seen = torch::zeros(kMostSignals, torch::kInt64);
+  if (mine != 0) seen[mine] = 1;
+  group_.sum(seen);
+  const auto first = seen.nonzero();
+  return first.numel() == 0 ? 0 : first[0][0].item<int>();
+}
+
+void Run::epoch() {
+  train_.begin(state_.epoch, state_.step);
+  last_report_ = Clock::now();
+  while (state_.step < state_.steps_per_epoch) {
+    step();
+    stopped_by_ = stop_signal();
+    const int64_t interval = job_.config.checkpoint_interval;
+    const bool is_due = interval > 0 && position().steps_done() % interval == 0;
+    if (stopped_by_ != 0 || (is_due && state_.step < state_.steps_per_epoch)) save();
+    if (stopped_by_ != 0) return;
+  }
+  finish_epoch();
+}
+
+void Run::step() {
+  const data::Batch batch = train_.next();
+  take_note_of(batch.unreadable, train_);
+  const int64_t index = position().steps_done();
+  const double lr = schedule_.lr(index);
+  trainer_.step(batch, train_.batch_size(state_.step), index, lr);
+  ++state_.step;
+  tell([&](Observer& o) { o.on_step(position()); });
+  if (is_report_due()) report(lr);
+}
+
+void Run::report(double lr) {
+  StepReport report{trainer_.read(), lr, 0};
+  const double elapsed = seconds_since(last_report_);
+  last_report_ = Clock::now();
+  report.images_per_second = static_cast<double>(report.metrics.images) / std::max(elapsed, 1e-9);
+  state_.epoch_loss += report.metrics.loss * static_cast<double>(report.metrics.images);
+  state_.epoch_images += report.metrics.images;
+  write_log({{"kind", "train"},
+             {"epoch", state_.epoch},
+             {"step", position().steps_done()},
+             {"loss", report.metrics.loss},
+             {"accuracy", report.metrics.accuracy},
+             {"lr", lr},
+             {"grad_norm", report.metrics.grad_norm},
+             {"images_per_second", report.images_per_second},
+             {"seconds", seconds()},
+             {"time", unix_time()}});
+  tell([&](Observer& o) { o.on_report(position(), report, trainer_); });
+}
+
+void Run::finish_epoch() {
+  EpochReport report;
+  report.train_loss =
+      state_.epoch_loss / static_cast<double>(std::max<int64_t>(state_.epoch_images, 1));
+  report.lr = schedule_.lr(position().steps_done() - 1);
+  try {
+    report.evaluation = evaluated();
+  } catch (const Interrupted& interrupted) {
+    stopped_by_ = interrupted.signal;
+    return save();
+  }
+  take_note_of(report.evaluation.newly_unreadable, val_);
+  check_unreadable(train_);
+  check_unreadable(val_);
+  report.is_best = state_.epoch == 0 || report.evaluation.top1 > state_.best_top1;
+  if (report.is_best) {
+    state_.best_top1 = report.evaluation.top1;
+    state_.best_epoch = state_.epoch;
+  }
+  state_.evaluation = report.evaluation;
+  write_epoch(report);
+  tell([&](Observer& o) { o.on_epoch(position(), report, trainer_); });
+  state_.step = 0;
+  ++state_.epoch;
+  state_.epoch_loss = 0;
+  state_.epoch_images = 0;
+  save();
+}
+
+/// Evaluation can take long: alone, a process leaves it when it is told to stop. The checkpoint
+/// then stands before it.
+Evaluation Run::evaluated() {
+  const auto progress = [&](int64_t done) {
+    tell([&](Observer& o) { o.on_evaluation_step(position(), done, val_.steps()); });
+    const int signal = options_.stop != nullptr ? options_.stop->received() : 0;
+    if (signal != 0 && group_.size() == 1) throw Interrupted{signal};
+  };
+  return evaluate(trainer_.spec(), trainer_.judged_weights(), val_, job_.compute, group_, progress);
+}
+
+void Run::write_epoch(const EpochReport& report) {
+  const Evaluation& e = report.evaluation;
+  write_log({{"kind", "epoch"},
+             {"epoch", state_.epoch},
+             {"step", position().steps_done()},
+             {"train_loss", report.train_loss},
+             {"eval_loss", e.loss},
+             {"eval_top1", e.top1},
+             {"eval_top5", e.top5},
+             {"images", e.images},
+             {"unreadable", e.unreadable},
+             {"lr", report.lr},
+             {"is_best", report.is_best},
+             {"images_per_second", e.images_per_second()},
+             {"seconds", seconds()},
+             {"time", unix_time()}});
+  state_.summary += fmt::format("{},{},{},{},{},{}\n", state_.epoch, report.train_loss, e.loss,
+                                e.top1, e.top5, report.lr);
+  if (options_.folder == nullptr) return;
+  options_.folder->write("summary.csv",
+                         "epoch,train_loss,eval_loss,eval_top1,eval_top5,lr\n" + state_.summary);
+  if (report.is_best) {
+    models::save(*options_.folder / "best.safetensors", job_.header, trainer_.judged_weights());
+  }
+}
+
+void Run::write_log(const Json& line) {
+  if (options_.folder != nullptr) options_.folder->log(line);
+}
+
+/// Names images that cannot be read, each process its own, and stops when they are too many.
+void Run::take_note_of(const std::vector<int64_t>& images, const data::Loader& loader) {
+  for (const int64_t image : images) {
+    const std::string which = loader.split().describe(image);
+    write_log({{"kind", "unreadable"}, {"image", which}, {"time", unix_time()}});
+    tell([&](Observer& o) { o.on_note(which + " cannot be read and is left out"); });
+  }
+  if (!images.empty() && group_.size() == 1) check_unreadable(loader);
+}
+
+/// Every process asks: each has met images of its own.
+void Run::check_unreadable(const data::Loader& loader) const {
+  const std::vector<int64_t> known = loader.unreadable();
+  auto sum = torch::tensor({static_cast<int64_t>(known.size())}, torch::kInt64);
+  group_.sum(sum);
+  const auto count = sum.item<int64_t>();
+  const auto images = loader.split().size();
+  if (static_cast<double>(count) <= job_.config.max_bad_images * static_cast<double>(images))
+    return;
+  throw Error(ErrorKind::kData,
+              fmt::format("{}: {} of {} images cannot be read{}; --max-bad-images allows {:g} %",
+                          loader.split().name, count, images,
+                          known.empty() ? "" : ", such as " + loader.split().describe(known[0]),
+                          100 * job_.config.max_bad_images));
+}
+
+void Run::save() {
+  trainer_.check_finite();
+  const torch::Tensor pending = trainer_.pending();
+  if (options_.folder == nullptr) return;
+  RunState now = state_;
+  now.steps_taken = trainer_.steps_taken();
+  now.unreadable = train_.unreadable();
+  now.unreadable_val = val_.unreadable();
+  now.log_bytes = options_.folder->sync_log();
+  now.seconds = seconds();
+  NamedTensors tensors = trainer_.state();
+  tensors.emplace_back("pending", pending);
+  save_checkpoint(*options_.folder / "last.ckpt",
+                  {{"run", adjoin::to_json(now)},
+                   {"config", adjoin::to_json(job_.config)},
+                   {"inputs", inputs_},
+                   {"machine", machine()}},
+                  tensors);
+}
+
+void Run::restore() {
+  const std::string& path = options_.checkpoint;
+  const Json stored = read_checkpoint_state(path);
+  const auto refuse = [&](const std::string& what) {
+    throw Error(ErrorKind::kData, path + ": " + what);
+  };
+  RunState then;
+  try {
+    from_json(stored.at("run"), then, "run");
+  } catch (const Error& e) {
+    refuse(e.what());
+  }
+  if (stored.at("inputs") != inputs_) {
+    refuse(fmt::format("was made from other files: {}, now {}", stored.at("inputs").dump(),
+                       inputs_.dump()));
+  }
+  if (then.steps_per_epoch != state_.steps_per_epoch || then.step > then.steps_per_epoch ||
+      then.epoch > job_.config.epochs) {
+    refuse(fmt::format("stands at epoch {}, step {} of {}; this run has {} epochs of {} steps",
+                       then.epoch, then.step, then.steps_per_epoch, job_.config.epochs,
+                       state_.steps_per_epoch));
+  }
+  const auto check_images = [&](const std::vector<int64_t>& images, const data::Loader& loader) {
+    for (const int64_t image : images) {
+      if (image >= loader.split().size()) refuse(fmt::format("names an image {}", image));
+    }
+  };
+  check_images(then.unreadable, train_);
+  check_images(then.unreadable_val, val_);
+  NamedTensors tensors = trainer_.state();
+  tensors.emplace_back("pending", trainer_.pending());
+  restore_tensors(path, tensors);
+  trainer_.set_pending(tensors.back().second);
+  trainer_.set_steps_taken(then.steps_taken);
+  train_.set_unreadable(then.unreadable);
+  val_.set_unreadable(then.unreadable_val);
+  if (options_.folder != nullptr) options_.folder->cut_log(then.log_bytes);
+  state_ = std::move(then);
+  for (const std::string& difference : machine_differences(stored.at("machine"))) {
+    tell([&](Observer& o) { o.on_note(difference); });
+  }
+}
+
+std::string out_of_memory(const TrainConfig& config) {
+  if (config.batch_size == 1) return "out of memory with batch size 1; try --grad-checkpointing";
+  return fmt::format(
+      "out of memory with batch size {}; try --batch-size {}, or --grad-accum-steps {} for the "
+      "same "
+      "steps in smaller parts",
+      config.batch_size, config.batch_size / 2,
+      std::min(config.grad_accum_steps * 2, config.batch_size));
+}
+
+}  // namespace
+
+void with_memory_advice(const TrainConfig& config, const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& e) {
+    if (!is_out_of_memory(e)) throw;
+    throw Error(ErrorKind::kInternal, out_of_memory(config));
+  }
+}
+
+RunResult run(Job& job, const RunOptions& options) {
+  RunResult result;
+  with_memory_advice(job.config, [&] { result = Run(job, options).go(); });
+  return result;
+}
+
+}  // namespace adjoin::train

@@ -1,0 +1,41 @@
+#pragma once
+
+// A run from its first step to its last, through checkpoints, signals and crashes. Killed at any
+// moment and started again from its checkpoint, it ends with the same weights (on a CPU bit for
+// bit) and the same log but for times.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "adjoin/core/signals.h"
+#include "adjoin/train/job.h"
+#include "adjoin/train/observer.h"
+#include "adjoin/train/run_folder.h"
+
+namespace adjoin::train {
+
+struct RunResult {
+  Evaluation evaluation;  ///< of the last epoch's weights (the average where one is kept)
+  double best_top1 = 0;
+  int64_t best_epoch = 0;
+  double seconds = 0;  ///< of training and evaluation, over all parts of the run
+  int stopped_by = 0;  ///< the signal that ended it early, after a checkpoint; 0: it is complete
+};
+
+struct RunOptions {
+  Group* group = nullptr;       ///< of several processes
+  RunFolder* folder = nullptr;  ///< of the first process; null in the others
+  std::string checkpoint;       ///< where all processes find last.ckpt; empty: start
+  std::vector<Observer*> observers;
+  const StopSignal* stop = nullptr;
+};
+
+/// Calls `act`; when memory runs out, an Error(kInternal) with a batch size to try.
+void with_memory_advice(const TrainConfig& config, const std::function<void()>& act);
+
+/// Error(kNumeric) when a step is not finite, Error(kData) when too many images cannot be read,
+/// Error(kInternal) with a batch size to try when memory runs out: the last checkpoint stays.
+RunResult run(Job& job, const RunOptions& options);
+
+}  // namespace adjoin::train
