@@ -23,6 +23,7 @@ test: build  ## all tests
 
 bench: build  ## speed of forward, training, loading and images beside Python, interleaved
 	tools/install-deps --bench
+	cmake --build --preset release --target benches
 	/usr/bin/python3 bench/forward.py --worker build/release/bench/bench_forward --rounds 25 --require 0.97
 	/usr/bin/python3 bench/train.py --worker build/release/bench/bench_train --require 0.97
 	/usr/bin/python3 bench/load.py --build build/release --require

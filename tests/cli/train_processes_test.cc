@@ -111,9 +111,14 @@ TEST(ProcessesTest, TwoComputeWhatOneDoes) {
 
 TEST(ProcessesTest, WhenOneDiesTheOtherStopsWithASentenceAndOneAloneGoesOn) {
   const TempFolder folder;
-  ASSERT_EQ(adjoin(twenty_steps(folder / "one")).exit_code, 0);
+  const auto many_steps = [](const std::string& output) {
+    Words args = twenty_steps(output);
+    args.insert(args.end(), {"--epochs", "12"});  // long enough to be stopped on a busy machine
+    return args;
+  };
+  ASSERT_EQ(adjoin(many_steps(folder / "one")).exit_code, 0);
   const std::string run = folder / "two";
-  Processes processes = start(2, twenty_steps(run));
+  Processes processes = start(2, many_steps(run));
   ASSERT_TRUE(wait_until(*processes[0], [&] { return log_lines(run) >= 7; }))
       << processes[0]->wait().err;
   processes[1]->signal(SIGKILL);
@@ -123,7 +128,7 @@ TEST(ProcessesTest, WhenOneDiesTheOtherStopsWithASentenceAndOneAloneGoesOn) {
   EXPECT_LT(waited.count(), 60);
   EXPECT_EQ(left.exit_code, 3) << left.err;
   EXPECT_NE(left.err.find("process"), std::string::npos) << left.err;
-  Words args = twenty_steps(run);
+  Words args = many_steps(run);
   args.emplace_back("--resume");
   const ProgramResult alone = adjoin(args);
   EXPECT_EQ(alone.exit_code, 0) << alone.err;
@@ -135,7 +140,7 @@ TEST(ProcessesTest, ASignalToOneStopsAllAndTheRunGoesOnWithAnyNumber) {
   // Reports and checkpoints at different steps: sums of several processes are under way.
   const auto run_words = [&](const std::string& output, bool is_resumed) {
     Words args = twenty_steps(output);
-    args.insert(args.end(), {"--log-interval", "3", "--batch-size", "31"});
+    args.insert(args.end(), {"--log-interval", "3", "--batch-size", "31", "--epochs", "12"});
     if (is_resumed) args.emplace_back("--resume");
     return args;
   };

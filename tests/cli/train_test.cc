@@ -171,7 +171,8 @@ TEST(TrainFailureTest, AFolderThatCannotBeWrittenIsAClearError) {
 TEST(TrainFailureTest, AFullDiskLeavesTheCheckpointBefore) {
   const TempFolder folder;
   const std::string run = folder / "r";
-  const Words args = small_run("vit_mini_28", run);
+  Words args = small_run("vit_mini_28", run);
+  args.insert(args.end(), {"--epochs", "20"});  // long enough to be stopped on a busy machine
   {
     RunningProgram program(ADJOIN_BINARY, args);
     ASSERT_TRUE(wait_until(program, [&] { return log_lines(run) >= 5; }));
