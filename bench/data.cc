@@ -2,14 +2,13 @@
 // over them on request. One JSON object per line in and out.
 #include <chrono>
 #include <fstream>
-#include <iostream>
 
 #include "adjoin/core/error.h"
-#include "adjoin/core/threads.h"
 #include "adjoin/data/augment.h"
 #include "adjoin/data/codec.h"
 #include "adjoin/spec/preprocessing.h"
 #include "adjoin/tensor/device.h"
+#include "bench/worker.h"
 
 namespace adjoin {
 namespace {
@@ -96,28 +95,13 @@ class Worker {
   std::vector<io::FileBytes> files_;
 };
 
-Json answer(Worker& worker, const Json& request) {
-  const auto op = request.at("op").get<std::string>();
-  if (op == "load") return worker.load(request);
-  return op == "crop" ? worker.crop(request) : worker.run(request);
-}
-
 }  // namespace
 }  // namespace adjoin
 
 int main() {
-  adjoin::keep_freed_memory();
   adjoin::Worker worker;
-  for (std::string line; std::getline(std::cin, line);) {
-    adjoin::Json reply;
-    try {
-      const adjoin::Json request = adjoin::parse_json(line, "request");
-      if (request.at("op") == "quit") return 0;
-      reply = adjoin::answer(worker, request);
-    } catch (const std::exception& e) {
-      reply = {{"error", e.what()}};
-    }
-    std::cout << reply.dump() << std::endl;
-  }
-  return 0;
+  return adjoin::bench::serve([&](const std::string& op, const adjoin::Json& request) {
+    if (op == "load") return worker.load(request);
+    return op == "crop" ? worker.crop(request) : worker.run(request);
+  });
 }

@@ -3,15 +3,14 @@
 #include "adjoin/models/forward.h"
 
 #include <chrono>
-#include <iostream>
 #include <optional>
 
 #include "adjoin/core/error.h"
-#include "adjoin/core/threads.h"
 #include "adjoin/models/golden.h"
 #include "adjoin/models/init.h"
 #include "adjoin/spec/catalog.h"
 #include "adjoin/tensor/device.h"
+#include "bench/worker.h"
 
 namespace adjoin {
 namespace {
@@ -75,20 +74,8 @@ class Worker {
 }  // namespace adjoin
 
 int main() {
-  adjoin::keep_freed_memory();
   adjoin::Worker worker;
-  for (std::string line; std::getline(std::cin, line);) {
-    adjoin::Json reply;
-    try {
-      const adjoin::Json request = adjoin::parse_json(line, "request");
-      const auto op = request.at("op").get<std::string>();
-      if (op == "quit") return 0;
-      reply =
-          op == "load" ? worker.load(request) : worker.run(request.at("mode").get<std::string>());
-    } catch (const std::exception& e) {
-      reply = {{"error", e.what()}};
-    }
-    std::cout << reply.dump() << std::endl;
-  }
-  return 0;
+  return adjoin::bench::serve([&](const std::string& op, const adjoin::Json& request) {
+    return op == "load" ? worker.load(request) : worker.run(request.at("mode").get<std::string>());
+  });
 }

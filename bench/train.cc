@@ -1,15 +1,14 @@
 // The C++ side of train.py: whole training steps (forward, backward, AdamW) of a golden-filled
 // model on a fixed batch, timed on request. One JSON object per line in and out.
 #include <chrono>
-#include <iostream>
 #include <memory>
 
 #include "adjoin/core/error.h"
-#include "adjoin/core/threads.h"
 #include "adjoin/models/golden.h"
 #include "adjoin/spec/catalog.h"
 #include "adjoin/tensor/device.h"
 #include "adjoin/train/job.h"
+#include "bench/worker.h"
 
 namespace adjoin {
 namespace {
@@ -77,20 +76,8 @@ class Worker {
 }  // namespace adjoin
 
 int main() {
-  adjoin::keep_freed_memory();
   adjoin::Worker worker;
-  for (std::string line; std::getline(std::cin, line);) {
-    adjoin::Json reply;
-    try {
-      const adjoin::Json request = adjoin::parse_json(line, "request");
-      const auto op = request.at("op").get<std::string>();
-      if (op == "quit") return 0;
-      reply =
-          op == "load" ? worker.load(request) : worker.run(request.at("repeats").get<int64_t>());
-    } catch (const std::exception& e) {
-      reply = {{"error", e.what()}};
-    }
-    std::cout << reply.dump() << std::endl;
-  }
-  return 0;
+  return adjoin::bench::serve([&](const std::string& op, const adjoin::Json& request) {
+    return op == "load" ? worker.load(request) : worker.run(request.at("repeats").get<int64_t>());
+  });
 }

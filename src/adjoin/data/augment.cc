@@ -65,12 +65,6 @@ bool TrainTransform::is_batchable() const {
   return crop_mode(options_, img_size_) != CropMode::kRandomResized && !rand_augment_;
 }
 
-Image TrainTransform::read_whole(const Stored& stored, const std::string& origin) const {
-  if (const auto* image = std::get_if<Image>(&stored))
-    return with_channels(*image, origin, channels_);
-  return decode_image(std::get<io::FileBytes>(stored).bytes, origin, channels_);
-}
-
 /// Of a JPEG only the box is decoded.
 Image TrainTransform::random_resized(const Stored& stored, const std::string& origin,
                                      Interpolation interpolation, Rng& rng) const {
@@ -85,7 +79,7 @@ Image TrainTransform::random_resized(const Stored& stored, const std::string& or
     return resize(with_channels(std::move(part.image), origin, channels_), part.box, img_size_,
                   img_size_, interpolation);
   }
-  const Image image = read_whole(stored, origin);
+  const Image image = decoded(stored, origin, channels_);
   return resize(image, draw_box(image.width, image.height), img_size_, img_size_, interpolation);
 }
 
@@ -93,7 +87,7 @@ Image TrainTransform::cropped(const Stored& stored, const std::string& origin, R
   const Interpolation interpolation = draw_interpolation(options_.train_interpolation, rng);
   const CropMode mode = crop_mode(options_, img_size_);
   if (mode == CropMode::kRandomResized) return random_resized(stored, origin, interpolation, rng);
-  Image image = read_whole(stored, origin);
+  Image image = decoded(stored, origin, channels_);
   if (image.width != img_size_ || image.height != img_size_) {
     image = middle_square(image, img_size_, img_size_, interpolation, origin);
   }

@@ -120,7 +120,6 @@ class TrainTransform {
   bool is_batchable() const;
 
  private:
-  Image read_whole(const Stored& stored, const std::string& origin) const;
   Image random_resized(const Stored& stored, const std::string& origin, Interpolation interpolation,
                        Rng& rng) const;
   Image cropped(const Stored& stored, const std::string& origin, Rng& rng) const;

@@ -131,6 +131,13 @@ DataSets open_splits(const DataOptions& options, const Source& source) {
 
 }  // namespace
 
+Image decoded(const Stored& stored, const std::string& origin, int64_t channels) {
+  if (const auto* image = std::get_if<Image>(&stored)) {
+    return with_channels(*image, origin, channels);
+  }
+  return decode_image(std::get<io::FileBytes>(stored).bytes, origin, channels);
+}
+
 DataSets open_data(const DataOptions& options) {
   check_options(options);
   const Source source = find_source(options.data);

@@ -17,6 +17,10 @@ namespace adjoin::data {
 /// An image as a set holds it: a JPEG or PNG still encoded, or pixels.
 using Stored = std::variant<io::FileBytes, Image>;
 
+/// Its pixels, decoded if need be, grey (channels 1) or RGB (3). Error(kData) opening with `origin`
+/// when it is broken.
+Image decoded(const Stored& stored, const std::string& origin, int64_t channels);
+
 /// One split of a set.
 struct Split {
   std::string name;                           ///< for messages: "cifar10:DIR train"

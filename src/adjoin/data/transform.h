@@ -3,16 +3,12 @@
 // From an image to the input of a network, as timm and torchvision evaluate: the shorter side
 // resized to img_size / crop_pct, the middle cut out, values normalised.
 
-#include <string>
+#include <string_view>
 
-#include "adjoin/data/dataset.h"
+#include "adjoin/data/image.h"
 #include "adjoin/tensor/torch.h"
 
 namespace adjoin::data {
-
-/// The pixels of an image of a set, decoded if need be, grey (channels 1) or RGB (3). Error(kData)
-/// opening with `origin` when it is broken.
-Image decoded(const Stored& stored, const std::string& origin, int64_t channels);
 
 /// Resized and cut to img_size x img_size; still 8 bits. Needs no LibTorch, so any thread may call
 /// it. Error(kData) opening with `origin` when the image is too long and thin to be resized.
