@@ -30,8 +30,9 @@ class Worker {
             .to(compute_.device, compute_.weight_type());
     batch_.labels = torch::arange(images_).remainder(spec_.num_classes).to(compute_.device);
     batch_.targets = torch::one_hot(batch_.labels, spec_.num_classes).to(compute_.weight_type());
-    trainer_ = std::make_unique<train::Trainer>(spec_, models::golden_weights(spec_), config_,
-                                                objective_, compute_, group_);
+    trainer_ =
+        std::make_unique<train::Trainer>(train::Networks{spec_, models::golden_weights(spec_)},
+                                         config_, objective_, compute_, group_);
     steps_ = 0;
     Json losses = Json::array();
     for (int i = 0; i < kCheckedSteps; ++i) {
@@ -55,7 +56,7 @@ class Worker {
   static constexpr double kLr = 1e-4;
   static constexpr int kCheckedSteps = 3;
 
-  void step() { trainer_->step(batch_, images_, steps_++, kLr); }
+  void step() { trainer_->step(batch_, {images_, steps_++, kLr}); }
 
   void synchronize() const {
     if (compute_.device.is_cuda()) torch::cuda::synchronize();

@@ -46,14 +46,14 @@ TEST(TrainConfigTest, SaysWhatIsMissingOrContradictsItself) {
 }
 
 TEST(TrainConfigTest, TheRecipeHashSeesWhatIsComputedAndNotWhere) {
-  const std::string hash = recipe_hash(good());
+  const std::string hash = recipe_hash(to_json(good()));
   TrainConfig config = good();
   config.device = "cuda:3";
   config.workers = 7;
   config.data = "elsewhere";
-  EXPECT_EQ(recipe_hash(config), hash);
+  EXPECT_EQ(recipe_hash(to_json(config)), hash);
   config.optimizer.lr = 1e-3;
-  EXPECT_NE(recipe_hash(config), hash);
+  EXPECT_NE(recipe_hash(to_json(config)), hash);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ TEST_F(ObjectiveTest, ATeacherSeesImagesInItsOwnNormalisation) {
   data::Batch batch;
   batch.images = (pixels - 0.3) / 0.5;
   batch.targets = torch::full({2, 10}, 0.1, torch::kFloat64);
-  const auto loss = objective({spec, weights, {}}, batch).value.item<double>();
+  const auto loss = objective({{spec, weights, {}}}, batch, {}).value.item<double>();
   const auto expected =
       torch::mse_loss(models::forward(spec, weights, batch.images).logits(),
                       models::forward(spec, taught, (pixels - 0.1) / 0.25).logits());
@@ -81,8 +81,8 @@ TEST_F(ObjectiveTest, ADistilledNetworkListensWithItsSecondHead) {
   const auto says = models::forward(spec, taught, batch.images).logits().argmax(1);
   const auto expected = soft_cross_entropy(out.cls, batch.targets) * 0.7 +
                         torch::nn::functional::cross_entropy(out.dist, says) * 0.3;
-  EXPECT_NEAR(objective({spec, weights, {}}, batch).value.item<double>(), expected.item<double>(),
-              1e-13);
+  EXPECT_NEAR(objective({{spec, weights, {}}}, batch, {}).value.item<double>(),
+              expected.item<double>(), 1e-13);
 }
 
 TEST_F(ObjectiveTest, ATeacherOfOtherImagesOrClassesIsRefused) {

@@ -16,7 +16,7 @@ class OptimizerTest : public SeededTest {
   double largest_difference(const OptimizerOptions& options, torch::ScalarType dtype,
                             Options with_decay, Options without) {
     const ModelSpec spec = catalog_spec("vit_mini_28");
-    const Parameters parameters(spec, models::init(spec, 0), torch::kCPU, dtype);
+    const Parameters parameters(spec, models::init(spec, 0), {}, torch::kCPU, dtype);
     Optimizer optimizer(options, parameters);
     std::vector<torch::Tensor> copies;
     std::vector<torch::Tensor> decayed;

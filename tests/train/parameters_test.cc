@@ -14,7 +14,7 @@ namespace {
 TEST(ParametersTest, WeightsAndGradientsAreViewsOfTheTwoBuffers) {
   const ModelSpec spec = catalog_spec("t2t_mini_28");
   const Weights start = models::init(spec, 0);
-  const Parameters parameters(spec, start, torch::kCPU, torch::kFloat64);
+  const Parameters parameters(spec, start, {}, torch::kCPU, torch::kFloat64);
   for (const TensorInfo& info : tensors(spec)) {
     EXPECT_TRUE(
         torch::equal(parameters.weights().at(info.name).to(torch::kFloat32), start.at(info.name)))
@@ -35,7 +35,7 @@ TEST(ParametersTest, WeightsAndGradientsAreViewsOfTheTwoBuffers) {
 
 TEST(ParametersTest, GroupsCoverTheBufferAndTellDecayApart) {
   const ModelSpec spec = catalog_spec("swin_mini_28");
-  const Parameters parameters(spec, models::init(spec, 0), torch::kCPU, torch::kFloat32);
+  const Parameters parameters(spec, models::init(spec, 0), {}, torch::kCPU, torch::kFloat32);
   ASSERT_EQ(parameters.groups().size(), 2U);
   EXPECT_EQ(parameters.groups()[0].begin, 0);
   EXPECT_EQ(parameters.groups()[0].end, parameters.groups()[1].begin);
@@ -72,7 +72,7 @@ TEST(ParametersTest, LayersAreCountedFromTheHead) {
 
 TEST(ParametersTest, LayerDecayGivesLowerLayersLowerRates) {
   const ModelSpec spec = catalog_spec("vit_mini_28");
-  const Parameters parameters(spec, models::init(spec, 0), torch::kCPU, torch::kFloat32, 0.5);
+  const Parameters parameters(spec, models::init(spec, 0), {}, torch::kCPU, torch::kFloat32, 0.5);
   double least = 1;
   double most = 0;
   for (const ParameterGroup& group : parameters.groups()) {

@@ -23,8 +23,8 @@ class TrainerTest : public SeededTest {
 
   /// Gradients after one backward of the batch, with steps of length zero.
   torch::Tensor gradients(const TrainConfig& config, const ModelSpec& network) {
-    Trainer trainer(network, models::init(network, 0), config, plain, compute, group);
-    trainer.step(batch, 6, 0, 0);
+    Trainer trainer({network, models::init(network, 0)}, config, plain, compute, group);
+    trainer.step(batch, {6, 0, 0});
     return trainer.parameters().gradients().clone();
   }
 
@@ -63,12 +63,13 @@ TEST_F(TrainerTest, RecomputedBlocksGiveTheSameGradientDropPathIncluded) {
 
 TEST_F(TrainerTest, AStepThatIsNotFiniteIsNamedAndChangesNothing) {
   const TrainConfig config;
-  Trainer trainer(spec, models::init(spec, 0), config, plain, compute, group);
-  trainer.step(batch, 6, 0, 1e-3);
+  Trainer trainer({spec, models::init(spec, 0)}, config, plain, compute, group);
+  trainer.step(batch, {6, 0, 1e-3});
   const auto before = trainer.parameters().values().clone();
   batch.images[2][0][3][4] = NAN;
-  expect_error(ErrorKind::kNumeric, {"step 2:", "NaN or infinite"},
-               [&] { trainer.step(batch, 6, 1, 1e-3); });
+  expect_error(ErrorKind::kNumeric, {"step 2:", "NaN or infinite"}, [&] {
+    trainer.step(batch, {6, 1, 1e-3});
+  });
   EXPECT_TRUE(torch::equal(trainer.parameters().values(), before));
 }
 
@@ -85,10 +86,10 @@ TEST_F(TrainerTest, TheAverageFollowsTheWeights) {
   TrainConfig config;
   config.model_ema = true;
   config.model_ema_decay = 0.75;
-  Trainer trainer(spec, models::init(spec, 0), config, plain, compute, group);
+  Trainer trainer({spec, models::init(spec, 0)}, config, plain, compute, group);
   auto expected = trainer.parameters().values().clone();
   for (int64_t i = 0; i < 3; ++i) {
-    trainer.step(batch, 6, i, 1e-2);
+    trainer.step(batch, {6, i, 1e-2});
     expected = expected * 0.75 + trainer.parameters().values() * 0.25;
   }
   const auto name = "blocks.1.mlp.fc1.weight";
@@ -101,26 +102,26 @@ TEST_F(TrainerTest, TheAverageFollowsTheWeights) {
 
 TEST_F(TrainerTest, LearnsABatchByHeartAndSaysSo) {
   TrainConfig config;
-  Trainer trainer(spec, models::init(spec, 0), config, plain, compute, group);
-  trainer.step(batch, 6, 0, 3e-3);
+  Trainer trainer({spec, models::init(spec, 0)}, config, plain, compute, group);
+  trainer.step(batch, {6, 0, 3e-3});
   const Metrics first = trainer.read();
   EXPECT_NEAR(first.loss, std::log(10), 0.3);
   EXPECT_EQ(first.images, 6);
-  for (int64_t i = 1; i < 60; ++i) trainer.step(batch, 6, i, 3e-3);
+  for (int64_t i = 1; i < 60; ++i) trainer.step(batch, {6, i, 3e-3});
   trainer.read();
-  trainer.step(batch, 6, 60, 3e-3);
+  trainer.step(batch, {6, 60, 3e-3});
   const Metrics last = trainer.read();
   EXPECT_LT(last.loss, 0.1);
-  EXPECT_EQ(last.accuracy, 100);
+  EXPECT_EQ(last.accuracy, std::vector<double>{100});
 }
 
 TEST_F(TrainerTest, AnotherTrainerGoesOnFromItsState) {
   TrainConfig config;
   config.model_ema = true;
   config.drop = 0.1;
-  Trainer one(spec, models::init(spec, 0), config, plain, compute, group);
-  for (int64_t i = 0; i < 3; ++i) one.step(batch, 6, i, 1e-2);
-  Trainer two(spec, models::init(spec, 9), config, plain, compute, group);
+  Trainer one({spec, models::init(spec, 0)}, config, plain, compute, group);
+  for (int64_t i = 0; i < 3; ++i) one.step(batch, {6, i, 1e-2});
+  Trainer two({spec, models::init(spec, 9)}, config, plain, compute, group);
   const auto from = one.state();
   const auto to = two.state();
   ASSERT_EQ(from.size(), to.size());
@@ -131,8 +132,8 @@ TEST_F(TrainerTest, AnotherTrainerGoesOnFromItsState) {
   }
   two.set_steps_taken(one.steps_taken());
   for (int64_t i = 3; i < 5; ++i) {
-    one.step(batch, 6, i, 1e-2);
-    two.step(batch, 6, i, 1e-2);
+    one.step(batch, {6, i, 1e-2});
+    two.step(batch, {6, i, 1e-2});
   }
   for (size_t i = 0; i < from.size(); ++i) {
     EXPECT_TRUE(torch::equal(one.state()[i].second, two.state()[i].second)) << from[i].first;

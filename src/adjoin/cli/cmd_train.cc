@@ -47,9 +47,8 @@ const ConfigFlagsOptions& flag_options() {
 }
 
 /// A run that goes on has the config it began with; what the user says again must agree.
-void check_unchanged(const train::TrainConfig& config, const std::string& checkpoint) {
+void check_unchanged(const Json& now, const std::string& checkpoint) {
   const Json then = train::read_checkpoint_state(checkpoint).at("config");
-  const Json now = to_json(config);
   for (const auto& [key, value] : now.items()) {
     // A field that an older version did not know had no effect then.
     if (train::is_free_to_change(key) || !then.contains(key) || then.at(key) == value) continue;
@@ -83,13 +82,13 @@ train::TrainConfig resolve(ConfigFlags& flags, bool is_resumed, const std::strin
 Json result_json(const std::string& run, const train::Job& job, const train::RunResult& result) {
   const Cost network = cost(job.header.spec);
   return {{"run", run},
-          {"top1", result.evaluation.top1},
-          {"top5", result.evaluation.top5},
-          {"loss", result.evaluation.loss},
+          {"top1", result.evaluations[0].top1},
+          {"top5", result.evaluations[0].top5},
+          {"loss", result.evaluations[0].loss},
           {"params", network.params},
           {"macs", network.macs.total()},
           {"seconds", result.seconds},
-          {"images", result.evaluation.images},
+          {"images", result.evaluations[0].images},
           {"best_top1", result.best_top1},
           {"best_epoch", result.best_epoch}};
 }
@@ -149,7 +148,7 @@ class TrainCommand {
     if (group_.is_first()) folder.emplace(output_, options_.is_resumed);
     train::RunOptions run_options;
     run_options.checkpoint = checkpoint(folder);
-    if (folder) folder->write("config.yaml", config_yaml(job_.config));
+    if (folder) folder->write("config.yaml", job_.config_text);
     Progress progress(std::cerr, options_.progress_style());
     const data::AugmentOptions& augment = job_.config.augment;
     TrainProgress screen(progress, augment.mixup == 0 && augment.cutmix == 0);
@@ -175,7 +174,7 @@ class TrainCommand {
     group_.broadcast(is_there);
     if (is_there.item<int64_t>() == 0) return "";
     std::string path = output_ + "/last.ckpt";
-    check_unchanged(job_.config, path);
+    check_unchanged(job_.whole_config, path);
     return path;
   }
 

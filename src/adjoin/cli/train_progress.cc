@@ -24,7 +24,7 @@ void TrainProgress::on_report(const train::Position& position, const train::Step
                               const train::Trainer& /*trainer*/) {
   begin_epoch(position);
   text_ = fmt::format("loss {:.3f}", report.metrics.loss);
-  if (has_accuracy_) text_ += fmt::format("  acc {:.1f} %", report.metrics.accuracy);
+  if (has_accuracy_) text_ += fmt::format("  acc {:.1f} %", report.metrics.accuracy[0]);
   text_ +=
       fmt::format("  {} img/s", with_commas(static_cast<int64_t>(report.images_per_second + 0.5)));
   progress_.update(position.step, text_);
@@ -39,10 +39,14 @@ void TrainProgress::on_evaluation_step(const train::Position& position, int64_t 
 void TrainProgress::on_epoch(const train::Position& position, const train::EpochReport& report,
                              const train::Trainer& /*trainer*/) {
   begin_epoch(position);
-  const train::Evaluation& e = report.evaluation;
-  progress_.finish(fmt::format("loss {:.3f}  val loss {:.3f}  top1 {:.2f} %  top5 {:.2f} %{}",
-                               report.train_loss, e.loss, e.top1, e.top5,
-                               report.is_best ? "  best" : ""));
+  const train::Evaluation& e = report.evaluations[0];
+  std::string text =
+      fmt::format("loss {:.3f}  val loss {:.3f}  top1 {:.2f} %", report.train_loss, e.loss, e.top1);
+  if (names_.empty()) text += fmt::format("  top5 {:.2f} %", e.top5);
+  for (size_t i = 0; i < names_.size(); ++i) {
+    text += fmt::format("  {} {:.2f} %", names_[i], report.evaluations[i + 1].top1);
+  }
+  progress_.finish(text + (report.is_best ? "  best" : ""));
 }
 
 }  // namespace adjoin::cli

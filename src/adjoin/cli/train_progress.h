@@ -10,8 +10,9 @@ namespace adjoin::cli {
 class TrainProgress : public train::Observer {
  public:
   /// `has_accuracy`: whether that of training batches means something, which mixing takes away.
-  TrainProgress(Progress& progress, bool has_accuracy)
-      : progress_(progress), has_accuracy_(has_accuracy) {}
+  /// `names`: of the networks inside the large one.
+  TrainProgress(Progress& progress, bool has_accuracy, std::vector<std::string> names = {})
+      : progress_(progress), has_accuracy_(has_accuracy), names_(std::move(names)) {}
 
   void on_step(const train::Position& position) override;
   void on_report(const train::Position& position, const train::StepReport& report,
@@ -26,6 +27,7 @@ class TrainProgress : public train::Observer {
 
   Progress& progress_;
   bool has_accuracy_;
+  std::vector<std::string> names_;
   int64_t shown_epoch_ = -1;
   std::string text_;
 };

@@ -125,7 +125,7 @@ Model load(const std::string& path, const LoadOptions& options) {
 
 void save(const std::string& path, const io::ModelHeader& header, const Weights& weights,
           io::Layout layout) {
-  std::vector<std::pair<std::string, torch::Tensor>> named;
+  NamedTensors named;
   for (const TensorInfo& info : tensors(header.spec)) {
     const torch::Tensor& tensor = weights.at(info.name);
     if (tensor.sizes() != info.shape()) {
@@ -136,8 +136,7 @@ void save(const std::string& path, const io::ModelHeader& header, const Weights&
   save_tensors(path, named, io::to_metadata(header));
 }
 
-void save_tensors(const std::string& path,
-                  const std::vector<std::pair<std::string, torch::Tensor>>& tensors,
+void save_tensors(const std::string& path, const NamedTensors& tensors,
                   const std::map<std::string, std::string, std::less<>>& metadata) {
   std::vector<torch::Tensor> kept;  // keeps copies alive until they are written
   std::vector<io::TensorToWrite> entries;

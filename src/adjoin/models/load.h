@@ -41,8 +41,7 @@ void save(const std::string& path, const io::ModelHeader& header, const Weights&
           io::Layout layout = io::Layout::kTimm);
 
 /// Writes any tensors under the given names, whole or not at all.
-void save_tensors(const std::string& path,
-                  const std::vector<std::pair<std::string, torch::Tensor>>& tensors,
+void save_tensors(const std::string& path, const NamedTensors& tensors,
                   const std::map<std::string, std::string, std::less<>>& metadata);
 
 /// A name for a set of weights, from names, types, shapes and values: "fnv1a:" and 16 hexadecimal

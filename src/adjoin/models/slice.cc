@@ -23,24 +23,33 @@ torch::Tensor view(const torch::Tensor& large, const std::vector<Axis>& from,
 
 }  // namespace
 
-Weights views(const Derived& derived, const Weights& large, uint64_t seed) {
+Weights views(const Derived& derived, const Weights& large, const Weights& own) {
   Weights small;
   for (const auto& [info, slice] : derived.sources) {
-    small.set(info.name, slice ? view(large.at(slice->name), slice->axes, info.axes)
-                               : init_tensor(info, seed).to(large.begin()->second.options()));
+    if (slice) {
+      small.set(info.name, view(large.at(slice->name), slice->axes, info.axes));
+      continue;
+    }
+    const auto value = own.find(info.name);
+    small.set(info.name, value.defined()
+                             ? value
+                             : init_tensor(info, /*seed=*/0).to(large.begin()->second.options()));
   }
   return small;
 }
 
-Weights copies(const Derived& derived, const Weights& large, uint64_t seed) {
-  const Weights seen = views(derived, large, seed);
+Weights plain(const Derived& derived, const Weights& views) {
   Weights small;
   for (const auto& [info, slice] : derived.sources) {
     small.set(
         info.name,
-        seen.at(info.name).detach().reshape(info.shape()).clone(at::MemoryFormat::Contiguous));
+        views.at(info.name).detach().reshape(info.shape()).clone(at::MemoryFormat::Contiguous));
   }
   return small;
+}
+
+Weights copies(const Derived& derived, const Weights& large, const Weights& own) {
+  return plain(derived, views(derived, large, own));
 }
 
 }  // namespace adjoin::models

@@ -9,11 +9,14 @@ namespace adjoin::models {
 
 /// Views of the large network's tensors, which follow every change of them. Where a slice keeps a
 /// part of each of several groups, the groups are an axis of their own, (3, heads x head_dim, C)
-/// for a qkv: no other view exists, and the layers take it. Tensors the large network does not have
-/// start by their init rule.
-Weights views(const Derived& derived, const Weights& large, uint64_t seed = 0);
+/// for a qkv: no other view exists, and the layers take it. Tensors without a slice come from
+/// `own`; those it lacks start by their init rule.
+Weights views(const Derived& derived, const Weights& large, const Weights& own = {});
 
-/// The same values as plain tensors of the shapes of tensors(derived.spec), sharing nothing.
-Weights copies(const Derived& derived, const Weights& large, uint64_t seed = 0);
+/// Views as plain tensors of the shapes of tensors(derived.spec), sharing nothing.
+Weights plain(const Derived& derived, const Weights& views);
+
+/// Both: the small network as a model of its own.
+Weights copies(const Derived& derived, const Weights& large, const Weights& own = {});
 
 }  // namespace adjoin::models

@@ -20,9 +20,11 @@ void divide(BlockChoice& block, int64_t alpha, const std::string& name) {
   if (alpha < 1 || block.heads % alpha != 0 || block.hidden % alpha != 0) {
     throw Error(
         ErrorKind::kUsage,
-        fmt::format("alpha {} does not divide the {} heads and {} hidden units of {}; legal: {}",
+        fmt::format("alpha {} does not divide the {} heads and {} hidden units of {}; legal: {}; "
+                    "or a share of any size, such as --keep {:.2g}",
                     alpha, block.heads, block.hidden, name,
-                    join(common_divisors(block.heads, block.hidden))));
+                    join(common_divisors(block.heads, block.hidden)),
+                    1 / static_cast<double>(std::max<int64_t>(alpha, 1))));
   }
   block.heads /= alpha;
   block.hidden /= alpha;

@@ -6,10 +6,15 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "adjoin/tensor/torch.h"
 
 namespace adjoin {
+
+/// Tensors in an order, as files hold them.
+using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 
 class Weights {
  public:

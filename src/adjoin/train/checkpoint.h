@@ -7,11 +7,9 @@
 #include <vector>
 
 #include "adjoin/core/json.h"
-#include "adjoin/tensor/torch.h"
+#include "adjoin/tensor/weights.h"
 
 namespace adjoin::train {
-
-using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 
 void save_checkpoint(const std::string& path, const Json& state, const NamedTensors& tensors);
 

@@ -22,7 +22,7 @@ void check_pair(const char* name, const std::vector<double>& values, bool is_ord
 bool is_free_to_change(std::string_view field) {
   constexpr auto kFree = std::to_array<std::string_view>(
       {"data", "from", "teacher", "device", "workers", "log_interval", "checkpoint_interval",
-       "max_bad_images", "grad_accum_steps", "grad_checkpointing"});
+       "max_bad_images", "grad_accum_steps", "grad_checkpointing", "cuda_graph"});
   return std::find(kFree.begin(), kFree.end(), field) != kFree.end();
 }
 
@@ -53,10 +53,9 @@ void check(const TrainConfig& config) {
   }
 }
 
-std::string recipe_hash(const TrainConfig& config) {
-  const Json json = to_json(config);
+std::string recipe_hash(const Json& config) {
   Json kept;
-  for (const auto& [key, value] : json.items()) {
+  for (const auto& [key, value] : config.items()) {
     if (!is_free_to_change(key)) kept[key] = value;
   }
   return fmt::format("fnv1a:{:016x}", fnv1a(kept.dump()));

@@ -96,6 +96,7 @@ struct TrainConfig {
   ScheduleOptions schedule;
   int64_t grad_accum_steps = 1;
   bool grad_checkpointing = false;
+  bool cuda_graph = true;
   double drop = 0;
   double drop_path = -1;
   bool model_ema = false;
@@ -133,6 +134,8 @@ void fields(Visitor& visit, TrainConfig& config) {
         "parts a batch is computed in: less memory, the same step");
   visit("grad_checkpointing", config.grad_checkpointing, {},
         "compute blocks twice instead of keeping their activations");
+  visit("cuda_graph", config.cuda_graph, {},
+        "on a GPU: record the step once and replay it, which needs more memory");
   visit("drop", config.drop, Range{0, 0.99}, "dropout");
   visit("drop_path", config.drop_path, Range{-1, 0.99},
         "stochastic depth, rising to this in the last block; -1: as the model has it");
@@ -169,6 +172,6 @@ bool is_free_to_change(std::string_view field);
 void check(const TrainConfig& config);
 
 /// Of what was computed with: "fnv1a:" and 16 digits. No path, device or thread count goes in.
-std::string recipe_hash(const TrainConfig& config);
+std::string recipe_hash(const Json& config);
 
 }  // namespace adjoin::train

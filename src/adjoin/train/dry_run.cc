@@ -27,8 +27,9 @@ double median_step(data::Loader& loader, Trainer& trainer, const Job& job) {
   std::vector<double> times;
   loader.begin(0);
   for (int64_t i = 0; i < std::min<int64_t>(kSteps, loader.steps()); ++i) {
-    times.push_back(timed(job.compute.device,
-                          [&] { trainer.step(loader.next(), loader.batch_size(i), i, /*lr=*/0); }));
+    times.push_back(timed(job.compute.device, [&] {
+      trainer.step(loader.next(), {loader.batch_size(i), i});
+    }));
   }
   std::sort(times.begin(), times.end());
   return times[times.size() / 2];
@@ -44,7 +45,9 @@ double evaluation_step(data::Loader& loader, const Trainer& trainer, const Job& 
       const Autocast autocast(job.compute.device, job.compute.has_autocast());
       const auto images = loader.next().images.to(job.compute.weight_type());
       if (images.size(0) == 0) return;
-      models::forward(trainer.spec(), trainer.judged_weights(), images);
+      for (size_t k = 0; k <= job.inner.size(); ++k) {
+        models::forward(trainer.spec(k), trainer.judged_weights(k), images);
+      }
     });
   }
   return seconds;
@@ -53,7 +56,7 @@ double evaluation_step(data::Loader& loader, const Trainer& trainer, const Job& 
 Estimate measured(Job& job, Group& group) {
   data::Loader train(std::move(*job.data.train), job.loader_options(true, group));
   data::Loader val(std::move(job.data.val), job.loader_options(false, group));
-  Trainer trainer(job.header.spec, job.start, job.config, *job.objective, job.compute, group);
+  Trainer trainer(job.networks(), job.config, *job.objective, job.compute, group);
   Estimate result;
   result.images = train.split().size();
   result.steps_per_epoch = train.steps();
@@ -68,7 +71,9 @@ Estimate measured(Job& job, Group& group) {
   result.state_bytes += static_cast<int64_t>(trainer.parameters().gradients().nbytes());
   const int64_t part = (train.batch_size(0) / group.size() + job.config.grad_accum_steps - 1) /
                        job.config.grad_accum_steps;
-  result.activation_bytes = cost(job.header.spec).activation_bytes * part;
+  for (size_t k = 0; k <= job.inner.size(); ++k) {
+    result.activation_bytes += cost(trainer.spec(k)).activation_bytes * part;
+  }
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   result.peak_bytes = int64_t{usage.ru_maxrss} * 1024;

@@ -19,7 +19,6 @@ struct Evaluation {
   int64_t images = 0;
   int64_t unreadable = 0;
   double seconds = 0;
-  std::vector<int64_t> newly_unreadable = {};  ///< of this process, met for the first time
 
   double images_per_second() const {
     return seconds > 0 ? static_cast<double>(images) / seconds : 0;
@@ -36,10 +35,16 @@ void fields(Visitor& visit, Evaluation& evaluation) {
   visit("seconds", evaluation.seconds, Range{0, 1e15});
 }
 
-/// Error(kNumeric) when the loss is NaN or infinite. Every image once, shared out over the
-/// processes; the same numbers on all. `progress` is told of batches done.
-Evaluation evaluate(const ModelSpec& spec, const Weights& weights, data::Loader& loader,
-                    const Compute& compute, Group& group,
-                    const std::function<void(int64_t)>& progress = {});
+struct EvaluatedNetwork {
+  const ModelSpec& spec;
+  Weights weights;
+};
+
+/// Several networks on the same images. Error(kNumeric) when a loss is NaN or infinite. Every image
+/// once, shared out over the processes; the same numbers on all. `progress` is told of batches
+/// done.
+std::vector<Evaluation> evaluate(const std::vector<EvaluatedNetwork>& networks,
+                                 data::Loader& loader, const Compute& compute, Group& group,
+                                 const std::function<void(int64_t)>& progress = {});
 
 }  // namespace adjoin::train

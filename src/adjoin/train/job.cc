@@ -185,7 +185,7 @@ Job prepare(const TrainConfig& config, const Launch& launch) {
   job.header.classes = is_named ? classes : std::vector<std::string>();
   add_notes(job);
   job.header.provenance.seed = config.seed;
-  job.header.provenance.recipe = recipe_hash(job.config);
+  set_config(job, job.config);
   job.objective = objective_of(job);
   return job;
 }

@@ -3,13 +3,16 @@
 // What a config names, found and opened: the network with its start values, the images, the device,
 // the objective. Everything that can be wrong in a config is found here, before the first step.
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "adjoin/core/config.h"
 #include "adjoin/data/dataset.h"
 #include "adjoin/data/loader.h"
 #include "adjoin/train/config.h"
+#include "adjoin/train/evaluate.h"
 #include "adjoin/train/launch.h"
 #include "adjoin/train/objective.h"
 #include "adjoin/train/trainer.h"
@@ -18,12 +21,18 @@ namespace adjoin::train {
 
 struct Job {
   TrainConfig config;
+  Json whole_config;        ///< also what a command adds to `config`; checkpoints keep it
+  std::string config_text;  ///< the same as YAML
   Compute compute;
   int64_t workers = 0;
   io::ModelHeader header;
   Weights start;
+  std::string name = "model";       ///< of the file that the trained network is written to
+  std::vector<InnerNetwork> inner;  ///< each is written to a file of its name
   data::DataSets data;
   std::unique_ptr<Objective> objective;
+  /// Whether a run may end after an epoch; `time` as in Objective. Absent: after the last.
+  std::function<bool(double time, const std::vector<Evaluation>&)> is_enough;
   std::string teacher;             ///< hash of its weights; empty without one
   std::vector<std::string> notes;  ///< what was decided for the user, a sentence each
 
@@ -31,10 +40,24 @@ struct Job {
   Json inputs() const;
 
   data::LoaderOptions loader_options(bool is_training, const Group& group) const;
+  Networks networks() const { return {header.spec, start, inner}; }
+
+  /// "small-4" where the objective is over several networks; `name` for the first.
+  std::string network_name(size_t network) const {
+    return network == 0 ? name : inner[network - 1].name;
+  }
 };
 
 /// Error(kConfig), (kData) or (kIo) when a part is missing or does not fit the others.
 Job prepare(const TrainConfig& config, const Launch& launch = {});
+
+/// Sets `whole_config`, `config_text` and the recipe's hash.
+template <class Config>
+void set_config(Job& job, const Config& config) {
+  job.whole_config = to_json(config);
+  job.config_text = config_yaml(config);
+  job.header.provenance.recipe = recipe_hash(job.whole_config);
+}
 
 /// What a command that evaluates needs of it.
 Compute choose_compute(const std::string& device, const std::string& dtype, int local_rank = 0);

@@ -8,26 +8,28 @@
 namespace adjoin::train {
 namespace {
 
-torch::Tensor wide(const torch::Tensor& logits) {
-  return logits.element_size() >= 4 ? logits : logits.to(torch::kFloat32);
-}
-
 torch::Tensor per_channel(const std::vector<double>& values, const torch::Tensor& like) {
   return torch::tensor(values, torch::kFloat64).view({1, -1, 1, 1}).to(like.options());
 }
 
 }  // namespace
 
+torch::Tensor wide(const torch::Tensor& logits) {
+  return logits.element_size() >= 4 ? logits : logits.to(torch::kFloat32);
+}
+
 torch::Tensor soft_cross_entropy(const torch::Tensor& logits, const torch::Tensor& targets) {
   const auto x = wide(logits);
   return -(targets.to(x.scalar_type()) * torch::log_softmax(x, -1)).sum(-1).mean();
 }
 
-Loss PlainObjective::operator()(const Branch& network, const data::Batch& batch) const {
+Loss PlainObjective::operator()(const std::vector<Branch>& networks, const data::Batch& batch,
+                                const torch::Tensor& /*time*/) const {
+  const Branch& network = networks[0];
   const auto output = models::forward(network.spec, network.weights, batch.images, network.context);
   auto loss = soft_cross_entropy(output.cls, batch.targets);
   if (output.dist.defined()) loss = (loss + soft_cross_entropy(output.dist, batch.targets)) / 2;
-  return {loss, output.logits()};
+  return {loss, {output.logits()}};
 }
 
 torch::Tensor distillation_loss(DistillationKind kind, double tau, const torch::Tensor& student,
@@ -77,12 +79,15 @@ torch::Tensor DistillationObjective::teach(const torch::Tensor& images) const {
   return models::forward(teacher_.spec, weights_, input, context).logits();
 }
 
-Loss DistillationObjective::operator()(const Branch& network, const data::Batch& batch) const {
+Loss DistillationObjective::operator()(const std::vector<Branch>& networks,
+                                       const data::Batch& batch,
+                                       const torch::Tensor& /*time*/) const {
+  const Branch& network = networks[0];
   const auto output = models::forward(network.spec, network.weights, batch.images, network.context);
   const auto& student = output.dist.defined() ? output.dist : output.cls;
   const auto taught = distillation_loss(options_.kind, options_.tau, student, teach(batch.images));
   const auto plain = soft_cross_entropy(output.cls, batch.targets);
-  return {plain * (1 - options_.alpha) + taught * options_.alpha, output.logits()};
+  return {plain * (1 - options_.alpha) + taught * options_.alpha, {output.logits()}};
 }
 
 }  // namespace adjoin::train

@@ -1,10 +1,12 @@
 #pragma once
 
 // What a step minimises: a strategy over the networks that are trained together. The plain loss and
-// distillation are here; adjoined training is another one.
+// distillation are here; adjoined training is another one, in compress/.
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "adjoin/data/loader.h"
 #include "adjoin/io/model_file.h"
@@ -23,15 +25,26 @@ struct Branch {
 
 /// What the forward pass of a batch, or of a part of one, gives.
 struct Loss {
-  torch::Tensor value;   ///< 0-d, the mean over the images; backward starts here
-  torch::Tensor logits;  ///< (b, classes) of the network that is trained
+  torch::Tensor value;                    ///< 0-d, the mean over the images; backward starts here
+  std::vector<torch::Tensor> logits;      ///< (b, classes) of each network
+  std::vector<torch::Tensor> terms = {};  ///< 0-d each, as Objective::terms names them
 };
 
 class Objective {
  public:
   virtual ~Objective() = default;
-  virtual Loss operator()(const Branch& network, const data::Batch& batch) const = 0;
+
+  /// `networks` begins with the large one. `time` is the share of the run that is done when the
+  /// epoch begins, 0-d on the device: what changes over a run is computed from it there.
+  virtual Loss operator()(const std::vector<Branch>& networks, const data::Batch& batch,
+                          const torch::Tensor& time) const = 0;
+
+  /// Names of the parts of the loss that the log shows.
+  virtual std::vector<std::string> terms() const { return {}; }
 };
+
+/// Logits as loss functions want them: float32 or wider.
+torch::Tensor wide(const torch::Tensor& logits);
 
 /// Cross entropy against soft targets (b, classes), the mean over the images, 0-d.
 torch::Tensor soft_cross_entropy(const torch::Tensor& logits, const torch::Tensor& targets);
@@ -39,7 +52,8 @@ torch::Tensor soft_cross_entropy(const torch::Tensor& logits, const torch::Tenso
 class PlainObjective : public Objective {
  public:
   /// A distilled DeiT without a teacher learns with both heads.
-  Loss operator()(const Branch& network, const data::Batch& batch) const override;
+  Loss operator()(const std::vector<Branch>& networks, const data::Batch& batch,
+                  const torch::Tensor& time) const override;
 };
 
 struct DistillationOptions {
@@ -57,7 +71,8 @@ class DistillationObjective : public Objective {
   DistillationObjective(const DistillationOptions& options, io::ModelHeader teacher,
                         Weights teacher_weights, const io::ModelHeader& network);
 
-  Loss operator()(const Branch& network, const data::Batch& batch) const override;
+  Loss operator()(const std::vector<Branch>& networks, const data::Batch& batch,
+                  const torch::Tensor& time) const override;
 
  private:
   torch::Tensor teach(const torch::Tensor& images) const;

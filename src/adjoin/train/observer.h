@@ -30,8 +30,8 @@ struct StepReport {
 struct EpochReport {
   double train_loss = 0;
   double lr = 0;
-  Evaluation evaluation;
-  bool is_best = false;
+  std::vector<Evaluation> evaluations;  ///< of the networks, the large one first
+  bool is_best = false;                 ///< of the large one
 };
 
 class Observer {

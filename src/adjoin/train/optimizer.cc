@@ -13,10 +13,11 @@ constexpr int64_t kGrain = 1 << 14;  // numbers per task: 64 KiB of each vector
 
 Optimizer::Optimizer(const OptimizerOptions& options, const Parameters& parameters)
     : options_(options), parameters_(parameters) {
+  const auto number = parameters.values().options().dtype(torch::kFloat32);
   first_ = torch::zeros_like(parameters.values());
-  if (options.opt != OptimizerKind::kAdamW) return;
-  second_ = torch::zeros_like(parameters.values());
-  count_ = torch::zeros({}, parameters.values().options().dtype(torch::kFloat32));
+  rate_ = torch::zeros({}, number);
+  count_ = torch::zeros({}, number);
+  if (options.opt == OptimizerKind::kAdamW) second_ = torch::zeros_like(parameters.values());
 }
 
 std::map<std::string, torch::Tensor> Optimizer::state() const {
@@ -25,19 +26,30 @@ std::map<std::string, torch::Tensor> Optimizer::state() const {
 }
 
 void Optimizer::step(double lr) {
-  const torch::NoGradGuard no_grad;
+  begin_step(lr);
+  update();
+}
+
+void Optimizer::begin_step(double lr) {
+  lr_ = lr;
   ++steps_taken_;
-  if (count_.defined()) count_.fill_(steps_taken_);
+  rate_.fill_(lr);
+  count_.fill_(steps_taken_);
+}
+
+void Optimizer::update() {
+  const torch::NoGradGuard no_grad;
   for (const ParameterGroup& group : parameters_.groups()) {
     if (options_.opt == OptimizerKind::kAdamW) {
-      adamw(group, lr * group.lr_scale);
+      adamw(group);
     } else {
-      sgd(group, lr * group.lr_scale);
+      sgd(group);
     }
   }
 }
 
-void Optimizer::adamw(const ParameterGroup& group, double lr) {
+void Optimizer::adamw(const ParameterGroup& group) {
+  const double lr = lr_ * group.lr_scale;
   const int64_t length = group.end - group.begin;
   const auto part = [&](const torch::Tensor& flat) { return flat.narrow(0, group.begin, length); };
   const double decay = group.has_decay ? options_.weight_decay : 0;
@@ -65,7 +77,8 @@ void Optimizer::adamw(const ParameterGroup& group, double lr) {
     return;
   }
 #if ADJOIN_TORCH >= 20100
-  at::_fused_adamw_({values}, {gradients}, {first}, {second}, {}, {count_}, lr, beta1, beta2, decay,
+  at::_fused_adamw_({values}, {gradients}, {first}, {second}, {}, {count_},
+                    group.lr_scale == 1 ? rate_ : rate_ * group.lr_scale, beta1, beta2, decay,
                     options_.opt_eps, /*amsgrad=*/false, /*maximize=*/false);
 #else
   values.mul_(s.decay);
@@ -75,7 +88,7 @@ void Optimizer::adamw(const ParameterGroup& group, double lr) {
 #endif
 }
 
-void Optimizer::sgd(const ParameterGroup& group, double lr) {
+void Optimizer::sgd(const ParameterGroup& group) {
   const int64_t length = group.end - group.begin;
   const auto part = [&](const torch::Tensor& flat) { return flat.narrow(0, group.begin, length); };
   const auto values = part(parameters_.values());
@@ -85,14 +98,14 @@ void Optimizer::sgd(const ParameterGroup& group, double lr) {
   }
   if (options_.momentum > 0) {
     const auto momentum = part(first_);
-    if (steps_taken_ == 1) {
-      momentum.copy_(direction);
-    } else {
-      momentum.mul_(options_.momentum).add_(direction);
-    }
+    momentum.mul_(options_.momentum).add_(direction);  // it begins as zero
     direction = direction.add(momentum, options_.momentum);
   }
-  values.add_(direction, -lr);
+  if (values.is_cpu()) {
+    values.add_(direction, -lr_ * group.lr_scale);
+  } else {
+    values.sub_(direction * (rate_ * group.lr_scale));
+  }
 }
 
 }  // namespace adjoin::train

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
 #include "adjoin/core/error.h"
 #include "adjoin/models/load.h"
+#include "adjoin/models/slice.h"
 #include "adjoin/tensor/device.h"
 #include "adjoin/train/checkpoint.h"
 #include "adjoin/train/machine.h"
@@ -41,7 +43,7 @@ class Run {
         group_(options.group != nullptr ? *options.group : alone_),
         train_(std::move(*job.data.train), job.loader_options(true, group_)),
         val_(std::move(job.data.val), job.loader_options(false, group_)),
-        trainer_(job.header.spec, job.start, job.config, *job.objective, job.compute, group_),
+        trainer_(job.networks(), job.config, *job.objective, job.compute, group_),
         schedule_(job.config.schedule, job.config.optimizer.lr, job.config.epochs, train_.steps()) {
     state_.steps_per_epoch = train_.steps();
     check_same_images();
@@ -62,7 +64,11 @@ class Run {
   void step();
   void report(double lr);
   void finish_epoch();
-  Evaluation evaluated();
+  std::vector<Evaluation> evaluated();
+  void write_models() const;
+  double time() const {
+    return static_cast<double>(state_.epoch) / static_cast<double>(job_.config.epochs);
+  }
   void write_epoch(const EpochReport& report);
   void write_log(const Json& line);
 
@@ -98,11 +104,24 @@ RunResult Run::go() {
   } else if (options_.folder != nullptr) {
     options_.folder->cut_log(0);  // of a run that was killed before its first checkpoint
   }
-  while (state_.epoch < job_.config.epochs && stopped_by_ == 0) epoch();
-  if (stopped_by_ == 0 && options_.folder != nullptr) {
-    models::save(*options_.folder / "model.safetensors", job_.header, trainer_.judged_weights());
+  while (!state_.is_complete && stopped_by_ == 0) epoch();
+  if (stopped_by_ == 0 && options_.folder != nullptr) write_models();
+  return {state_.evaluations, state_.best_top1, state_.best_epoch,
+          state_.epoch,       seconds(),        stopped_by_};
+}
+
+/// The large network, and those inside it as models of their own.
+void Run::write_models() const {
+  const Weights large = trainer_.judged_weights();
+  models::save(*options_.folder / (job_.name + ".safetensors"), job_.header, large);
+  io::ModelHeader header = job_.header;
+  if (!job_.inner.empty()) header.provenance.parent = models::content_hash(large);
+  for (size_t i = 0; i < job_.inner.size(); ++i) {
+    const auto& [name, derived, own] = job_.inner[i];
+    header.spec = derived.spec;
+    models::save(*options_.folder / (name + ".safetensors"), header,
+                 models::plain(derived, trainer_.judged_weights(i + 1)));
   }
-  return {state_.evaluation, state_.best_top1, state_.best_epoch, seconds(), stopped_by_};
 }
 
 /// Processes with other images would wait for each other for good.
@@ -154,7 +173,7 @@ void Run::step() {
   take_note_of(batch.unreadable, train_);
   const int64_t index = position().steps_done();
   const double lr = schedule_.lr(index);
-  trainer_.step(batch, train_.batch_size(state_.step), index, lr);
+  trainer_.step(batch, {train_.batch_size(state_.step), index, lr, time()});
   ++state_.step;
   tell([&](Observer& o) { o.on_step(position()); });
   if (is_report_due()) report(lr);
@@ -167,16 +186,21 @@ void Run::report(double lr) {
   report.images_per_second = static_cast<double>(report.metrics.images) / std::max(elapsed, 1e-9);
   state_.epoch_loss += report.metrics.loss * static_cast<double>(report.metrics.images);
   state_.epoch_images += report.metrics.images;
-  write_log({{"kind", "train"},
-             {"epoch", state_.epoch},
-             {"step", position().steps_done()},
-             {"loss", report.metrics.loss},
-             {"accuracy", report.metrics.accuracy},
-             {"lr", lr},
-             {"grad_norm", report.metrics.grad_norm},
-             {"images_per_second", report.images_per_second},
-             {"seconds", seconds()},
-             {"time", unix_time()}});
+  const std::vector<double>& accuracy = report.metrics.accuracy;
+  Json line = {{"kind", "train"},
+               {"epoch", state_.epoch},
+               {"step", position().steps_done()},
+               {"loss", report.metrics.loss},
+               {"accuracy", accuracy[0]},
+               {"lr", lr},
+               {"grad_norm", report.metrics.grad_norm},
+               {"images_per_second", report.images_per_second},
+               {"seconds", seconds()},
+               {"time", unix_time()}};
+  for (size_t i = 1; i < accuracy.size(); ++i) line["small_accuracy"].push_back(accuracy[i]);
+  const std::vector<std::string> terms = job_.objective->terms();
+  for (size_t i = 0; i < terms.size(); ++i) line[terms[i]] = report.metrics.terms[i];
+  write_log(line);
   tell([&](Observer& o) { o.on_report(position(), report, trainer_); });
 }
 
@@ -185,21 +209,29 @@ void Run::finish_epoch() {
   report.train_loss =
       state_.epoch_loss / static_cast<double>(std::max<int64_t>(state_.epoch_images, 1));
   report.lr = schedule_.lr(position().steps_done() - 1);
+  const std::vector<int64_t> known = val_.unreadable();
   try {
-    report.evaluation = evaluated();
+    report.evaluations = evaluated();
   } catch (const Interrupted& interrupted) {
     stopped_by_ = interrupted.signal;
     return save();
   }
-  take_note_of(report.evaluation.newly_unreadable, val_);
+  std::vector<int64_t> news = val_.unreadable();
+  std::erase_if(news, [&](int64_t image) {
+    return std::find(known.begin(), known.end(), image) != known.end();
+  });
+  take_note_of(news, val_);
   check_unreadable(train_);
   check_unreadable(val_);
-  report.is_best = state_.epoch == 0 || report.evaluation.top1 > state_.best_top1;
+  const double top1 = report.evaluations[0].top1;
+  report.is_best = state_.epoch == 0 || top1 > state_.best_top1;
   if (report.is_best) {
-    state_.best_top1 = report.evaluation.top1;
+    state_.best_top1 = top1;
     state_.best_epoch = state_.epoch;
   }
-  state_.evaluation = report.evaluation;
+  state_.evaluations = report.evaluations;
+  state_.is_complete = state_.epoch + 1 == job_.config.epochs ||
+                       (job_.is_enough && job_.is_enough(time(), report.evaluations));
   write_epoch(report);
   tell([&](Observer& o) { o.on_epoch(position(), report, trainer_); });
   state_.step = 0;
@@ -211,37 +243,53 @@ void Run::finish_epoch() {
 
 /// Evaluation can take long: alone, a process leaves it when it is told to stop. The checkpoint
 /// then stands before it.
-Evaluation Run::evaluated() {
+std::vector<Evaluation> Run::evaluated() {
   const auto progress = [&](int64_t done) {
     tell([&](Observer& o) { o.on_evaluation_step(position(), done, val_.steps()); });
     const int signal = options_.stop != nullptr ? options_.stop->received() : 0;
     if (signal != 0 && group_.size() == 1) throw Interrupted{signal};
   };
-  return evaluate(trainer_.spec(), trainer_.judged_weights(), val_, job_.compute, group_, progress);
+  std::vector<EvaluatedNetwork> networks;
+  for (size_t i = 0; i <= job_.inner.size(); ++i) {
+    networks.push_back({trainer_.spec(i), trainer_.judged_weights(i)});
+  }
+  return evaluate(networks, val_, job_.compute, group_, progress);
 }
 
 void Run::write_epoch(const EpochReport& report) {
-  const Evaluation& e = report.evaluation;
-  write_log({{"kind", "epoch"},
-             {"epoch", state_.epoch},
-             {"step", position().steps_done()},
-             {"train_loss", report.train_loss},
-             {"eval_loss", e.loss},
-             {"eval_top1", e.top1},
-             {"eval_top5", e.top5},
-             {"images", e.images},
-             {"unreadable", e.unreadable},
-             {"lr", report.lr},
-             {"is_best", report.is_best},
-             {"images_per_second", e.images_per_second()},
-             {"seconds", seconds()},
-             {"time", unix_time()}});
-  state_.summary += fmt::format("{},{},{},{},{},{}\n", state_.epoch, report.train_loss, e.loss,
+  const Evaluation& e = report.evaluations[0];
+  Json line = {{"kind", "epoch"},
+               {"epoch", state_.epoch},
+               {"step", position().steps_done()},
+               {"train_loss", report.train_loss},
+               {"eval_loss", e.loss},
+               {"eval_top1", e.top1},
+               {"eval_top5", e.top5},
+               {"images", e.images},
+               {"unreadable", e.unreadable},
+               {"lr", report.lr},
+               {"is_best", report.is_best},
+               {"images_per_second", e.images_per_second()},
+               {"seconds", seconds()},
+               {"time", unix_time()}};
+  std::string heading = "epoch,train_loss,eval_loss,eval_top1,eval_top5,lr";
+  state_.summary += fmt::format("{},{},{},{},{},{}", state_.epoch, report.train_loss, e.loss,
                                 e.top1, e.top5, report.lr);
+  for (size_t i = 0; i < job_.inner.size(); ++i) {
+    const std::string& name = job_.inner[i].name;
+    const Evaluation& small = report.evaluations[i + 1];
+    line["small"].push_back({{"name", name},
+                             {"eval_loss", small.loss},
+                             {"eval_top1", small.top1},
+                             {"eval_top5", small.top5}});
+    heading += fmt::format(",{0}_loss,{0}_top1,{0}_top5", name);
+    state_.summary += fmt::format(",{},{},{}", small.loss, small.top1, small.top5);
+  }
+  state_.summary += "\n";
+  write_log(line);
   if (options_.folder == nullptr) return;
-  options_.folder->write("summary.csv",
-                         "epoch,train_loss,eval_loss,eval_top1,eval_top5,lr\n" + state_.summary);
-  if (report.is_best) {
+  options_.folder->write("summary.csv", heading + "\n" + state_.summary);
+  if (report.is_best && job_.inner.empty()) {
     models::save(*options_.folder / "best.safetensors", job_.header, trainer_.judged_weights());
   }
 }
@@ -290,7 +338,7 @@ void Run::save() {
   tensors.emplace_back("pending", pending);
   save_checkpoint(*options_.folder / "last.ckpt",
                   {{"run", adjoin::to_json(now)},
-                   {"config", adjoin::to_json(job_.config)},
+                   {"config", job_.whole_config},
                    {"inputs", inputs_},
                    {"machine", machine()}},
                   tensors);
@@ -313,10 +361,13 @@ void Run::restore() {
                        inputs_.dump()));
   }
   if (then.steps_per_epoch != state_.steps_per_epoch || then.step > then.steps_per_epoch ||
-      then.epoch > job_.config.epochs) {
+      then.epoch > job_.config.epochs || (then.epoch == job_.config.epochs && !then.is_complete)) {
     refuse(fmt::format("stands at epoch {}, step {} of {}; this run has {} epochs of {} steps",
                        then.epoch, then.step, then.steps_per_epoch, job_.config.epochs,
                        state_.steps_per_epoch));
+  }
+  if (then.evaluations.size() != (then.epoch == 0 ? 0 : job_.inner.size() + 1)) {
+    refuse(fmt::format("holds {} evaluations", then.evaluations.size()));
   }
   const auto check_images = [&](const std::vector<int64_t>& images, const data::Loader& loader) {
     for (const int64_t image : images) {

@@ -16,9 +16,11 @@
 namespace adjoin::train {
 
 struct RunResult {
-  Evaluation evaluation;  ///< of the last epoch's weights (the average where one is kept)
-  double best_top1 = 0;
+  /// Of the last epoch's weights (the average where one is kept), the large network first.
+  std::vector<Evaluation> evaluations;
+  double best_top1 = 0;  ///< of the large network
   int64_t best_epoch = 0;
+  int64_t epochs = 0;  ///< that were trained
   double seconds = 0;  ///< of training and evaluation, over all parts of the run
   int stopped_by = 0;  ///< the signal that ended it early, after a checkpoint; 0: it is complete
 };

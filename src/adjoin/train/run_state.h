@@ -17,8 +17,9 @@ struct RunState {
   int64_t steps_taken = 0;
   double best_top1 = 0;
   int64_t best_epoch = 0;
-  Evaluation evaluation;  ///< of the last epoch that is complete
-  double epoch_loss = 0;  ///< sum over the images of this epoch that were reported
+  std::vector<Evaluation> evaluations;  ///< of the last epoch that is complete, per network
+  bool is_complete = false;             ///< also before its last epoch, when it was good enough
+  double epoch_loss = 0;                ///< sum over the images of this epoch that were reported
   int64_t epoch_images = 0;
   std::vector<int64_t> unreadable;  ///< training images met so far that cannot be read
   std::vector<int64_t> unreadable_val;
@@ -37,7 +38,8 @@ void fields(Visitor& visit, RunState& state) {
   visit("steps_taken", state.steps_taken, kCount);
   visit("best_top1", state.best_top1, Range{0, 100});
   visit("best_epoch", state.best_epoch, kCount);
-  visit("evaluation", state.evaluation);
+  visit("evaluations", state.evaluations);
+  visit("is_complete", state.is_complete);
   visit("epoch_loss", state.epoch_loss);
   visit("epoch_images", state.epoch_images, kCount);
   visit("unreadable", state.unreadable, kCount);

@@ -10,7 +10,11 @@
 namespace adjoin::train {
 namespace {
 
-enum Sum { kLoss, kCorrect, kNorm, kSteps, kImages, kSums };
+/// Places in the sums; the correct answers of each network follow, then the terms of the loss.
+enum Sum { kLoss, kNorm, kSteps, kImages, kCorrect };
+
+/// Libraries choose their algorithms, and make what they keep, in the first steps.
+constexpr int64_t kStepsBeforeRecording = 3;
 
 constexpr uint64_t kStepStream = 0x73746570;  // tells dropout's numbers from those of the data
 
@@ -34,28 +38,85 @@ data::Batch part_of(const data::Batch& batch, int64_t begin, int64_t end, torch:
 
 }  // namespace
 
-Trainer::Trainer(const ModelSpec& spec, const Weights& start, const TrainConfig& config,
-                 const Objective& objective, const Compute& compute, Group& group)
-    : spec_(spec),
+Trainer::Trainer(const Networks& networks, const TrainConfig& config, const Objective& objective,
+                 const Compute& compute, Group& group)
+    : specs_({networks.spec}),
       config_(config),
       objective_(objective),
       compute_(compute),
       group_(group),
-      parameters_(spec, start, compute.device, compute.weight_type(), config.optimizer.layer_decay),
+      parameters_(networks.spec, networks.start, networks.inner, compute.device,
+                  compute.weight_type(), config.optimizer.layer_decay),
       optimizer_(config.optimizer, parameters_),
       buckets_(group, parameters_.leaves(), parameters_.gradients()),
-      rng_(generator_for(compute.device)) {
+      rng_(generator_for(compute.device)),
+      stream_(compute.device) {
+  for (const InnerNetwork& inner : networks.inner) specs_.push_back(inner.derived.spec);
   const auto options = torch::TensorOptions().device(compute.device);
-  sums_ = torch::zeros(kSums, options.dtype(torch::kFloat64));
+  const auto sums = kCorrect + static_cast<int64_t>(specs_.size() + objective.terms().size());
+  sums_ = torch::zeros(sums, options.dtype(torch::kFloat64));
   first_bad_ = torch::full({}, -1, options.dtype(torch::kInt64));
-  for (const auto& [name, tensor] : parameters_.weights()) {
-    if (!tensor.requires_grad()) group.broadcast(tensor);
-  }
+  step_ = torch::zeros({}, options.dtype(torch::kInt64));
+  time_ = torch::zeros({}, options.dtype(torch::kFloat64));
+  for (const auto& [name, tensor] : parameters_.fixed()) group.broadcast(tensor);
   group.broadcast(parameters_.values());
   if (config.model_ema) average_ = parameters_.values().clone();
+  nn::Context context;
+  context.is_training = true;
+  context.dropout = config_.drop;
+  context.is_recomputed = config_.grad_checkpointing;
+  context.rng = rng_;
+  context.constants = &constants_;
+  for (size_t i = 0; i < specs_.size(); ++i) {
+    branches_.push_back({specs_[i], parameters_.weights(i), context});
+  }
 }
 
-void Trainer::step(const data::Batch& batch, int64_t images, int64_t step, double lr) {
+void Trainer::step(const data::Batch& batch, const StepInfo& info) {
+  const StreamScope scope(stream_);
+  optimizer_.begin_step(info.lr);
+  step_.fill_(info.step);
+  time_.fill_(info.time);
+  set_seed(info.step, 0);
+  if (is_recordable(batch)) {
+    replay(batch, info.images);
+  } else {
+    compute_step(batch, info.images, info.step);
+  }
+}
+
+/// Random numbers are a function of step, process and part of the batch.
+void Trainer::set_seed(int64_t step, int64_t part) {
+  rng_.set_current_seed(
+      stream_key(static_cast<uint64_t>(config_.seed),
+                 {kStepStream, static_cast<uint64_t>(step), static_cast<uint64_t>(group_.rank()),
+                  static_cast<uint64_t>(part)}));
+}
+
+bool Trainer::is_recordable(const data::Batch& batch) const {
+  if (!Recording::is_possible(compute_.device) || !config_.cuda_graph) return false;
+  const bool is_one_piece =
+      group_.size() == 1 && config_.grad_accum_steps == 1 && !config_.grad_checkpointing;
+  // The last batch of an epoch may be smaller: it is computed as it comes.
+  return is_one_piece && (!held_.images.defined() || held_.images.sizes() == batch.images.sizes());
+}
+
+void Trainer::replay(const data::Batch& batch, int64_t images) {
+  if (!held_.images.defined()) {
+    const auto room = [](const torch::Tensor& t) { return torch::empty_like(t); };
+    held_ = {room(batch.images), room(batch.labels), room(batch.targets), {}};
+  }
+  held_.images.copy_(batch.images);
+  held_.labels.copy_(batch.labels);
+  held_.targets.copy_(batch.targets);
+  if (++steps_alike_ <= kStepsBeforeRecording) return compute_step(held_, images, 0);
+  if (!recording_.is_recorded()) {
+    recording_.record(rng_, [&] { compute_step(held_, images, 0); });
+  }
+  recording_.replay();
+}
+
+void Trainer::compute_step(const data::Batch& batch, int64_t images, int64_t step) {
   parameters_.gradients().zero_();
   backward(batch, images, step);
   buckets_.finish();
@@ -66,7 +127,7 @@ void Trainer::step(const data::Batch& batch, int64_t images, int64_t step, doubl
   if (config_.optimizer.clip_grad > 0) {
     gradients.mul_((config_.optimizer.clip_grad / (norm + 1e-6)).clamp_max(1.0));
   }
-  optimizer_.step(lr);
+  optimizer_.update();
   if (average_.defined()) average_.lerp_(parameters_.values(), 1 - config_.model_ema_decay);
 }
 
@@ -74,30 +135,28 @@ void Trainer::backward(const data::Batch& batch, int64_t images, int64_t step) {
   const int64_t mine = batch.images.size(0);
   const int64_t parts = std::min(config_.grad_accum_steps, std::max<int64_t>(mine, 1));
   step_loss_ = torch::zeros({}, sums_.options());
-  Branch network{spec_, parameters_.weights(), {}};
-  network.context.is_training = true;
-  network.context.dropout = config_.drop;
-  network.context.is_recomputed = config_.grad_checkpointing;
-  network.context.rng = rng_;
-  network.context.constants = &constants_;
   for (int64_t i = 0; i < parts; ++i) {
-    rng_.set_current_seed(
-        stream_key(static_cast<uint64_t>(config_.seed),
-                   {kStepStream, static_cast<uint64_t>(step), static_cast<uint64_t>(group_.rank()),
-                    static_cast<uint64_t>(i)}));
+    if (i > 0) set_seed(step, i);
     const data::Batch part =
         part_of(batch, mine * i / parts, mine * (i + 1) / parts, compute_.weight_type());
     const double share = static_cast<double>(part.images.size(0)) / static_cast<double>(images);
     Loss loss;
     {
       const Autocast autocast(compute_.device, compute_.has_autocast());
-      loss = objective_(network, part);
+      loss = objective_(branches_, part, time_);
     }
     if (i + 1 == parts) buckets_.begin();
     (loss.value * share).backward();
     const torch::NoGradGuard no_grad;
     step_loss_.add_(loss.value.detach(), share);
-    sums_[kCorrect].add_((loss.logits.argmax(-1) == part.labels).sum());
+    int64_t next = kCorrect;
+    for (const torch::Tensor& logits : loss.logits) {
+      sums_[next++].add_((logits.argmax(-1) == part.labels).sum());
+    }
+    next = kCorrect + static_cast<int64_t>(specs_.size());
+    for (const torch::Tensor& term : loss.terms) {
+      sums_[next++].add_(term.detach(), static_cast<double>(part.images.size(0)));
+    }
   }
   sums_[kLoss].add_(step_loss_, static_cast<double>(images));
   sums_[kImages].add_(static_cast<double>(mine));
@@ -114,7 +173,7 @@ void Trainer::take_note(const torch::Tensor& norm, int64_t step) {
     if (!is_good.item<bool>()) throw_not_finite(step);
   } else {
     const auto is_news = is_good.logical_not().logical_and_(first_bad_ < 0);
-    first_bad_.masked_fill_(is_news, step);
+    first_bad_.copy_(torch::where(is_news, step_, first_bad_));
   }
 }
 
@@ -128,7 +187,12 @@ Metrics Trainer::read() {
   metrics.images = static_cast<int64_t>(s[kImages]);
   if (metrics.images == 0) return metrics;
   metrics.loss = s[kLoss] / s[kImages];
-  metrics.accuracy = 100 * s[kCorrect] / s[kImages];
+  const auto networks = static_cast<int64_t>(specs_.size());
+  for (int64_t i = kCorrect; i < sums.size(0); ++i) {
+    const double mean = s[i] / s[kImages];
+    const bool is_accuracy = i < kCorrect + networks;
+    (is_accuracy ? metrics.accuracy : metrics.terms).push_back(is_accuracy ? 100 * mean : mean);
+  }
   metrics.grad_norm = s[kNorm] / s[kSteps];
   return metrics;
 }
@@ -154,24 +218,21 @@ void Trainer::set_pending(const torch::Tensor& sums) {
   if (group_.is_first()) sums_.copy_(sums);
 }
 
-Weights Trainer::judged_weights() const {
-  return parameters_.weights_in(average_.defined() ? average_ : parameters_.values());
+Weights Trainer::judged_weights(size_t network) const {
+  return parameters_.weights_in(average_.defined() ? average_ : parameters_.values(), network);
 }
 
-std::vector<std::pair<std::string, torch::Tensor>> Trainer::state() const {
-  std::vector<std::pair<std::string, torch::Tensor>> result;
-  const auto add = [&](const std::string& prefix, const torch::Tensor& flat) {
-    const Weights views = parameters_.weights_in(flat);
-    for (const auto& [name, tensor] : parameters_.weights()) {
-      if (tensor.requires_grad()) result.emplace_back(prefix + name, views.at(name));
-    }
+NamedTensors Trainer::state() const {
+  NamedTensors result;
+  const auto add = [&](const std::string& prefix, const NamedTensors& tensors) {
+    for (const auto& [name, tensor] : tensors) result.emplace_back(prefix + name, tensor);
   };
-  for (const auto& [name, tensor] : parameters_.weights()) {
-    if (!tensor.requires_grad()) result.emplace_back("model." + name, tensor);
+  add("model.", parameters_.fixed());
+  add("model.", parameters_.tensors_in(parameters_.values()));
+  if (average_.defined()) add("model_ema.", parameters_.tensors_in(average_));
+  for (const auto& [name, flat] : optimizer_.state()) {
+    add("optimizer." + name + ".", parameters_.tensors_in(flat));
   }
-  add("model.", parameters_.values());
-  if (average_.defined()) add("model_ema.", average_);
-  for (const auto& [name, flat] : optimizer_.state()) add("optimizer." + name + ".", flat);
   return result;
 }
 
