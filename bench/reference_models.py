@@ -1,6 +1,7 @@
 """ViT/DeiT, T2T-ViT and Swin as ordinary PyTorch modules: what the C++ models are measured against.
 
 Parameter names are those of the official checkpoints. Stochastic depth is left out (rate 0).
+With `alpha` every block has heads / alpha heads of unchanged width and hidden / alpha hidden units.
 `golden_fill` and `golden_input` give weights and images that depend on names and indices only.
 
 Run as `python3 bench/reference_models.py GOLDEN_DIR` to check the logits against the golden files.
@@ -10,6 +11,7 @@ import json
 import math
 import sys
 from collections import OrderedDict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,32 +30,50 @@ class Mlp(nn.Module):
         return self.fc2(self.act(self.fc1(x)))
 
 
+def shrunk(units, alpha):
+    """units / alpha, which must be whole."""
+    if units % alpha:
+        raise ValueError(f"alpha {alpha} does not divide {units}")
+    return units // alpha
+
+
 class Attention(nn.Module):
-    def __init__(self, dim, heads, qkv_bias):
+    """On a GPU it is PyTorch's own attention where there is one."""
+
+    def __init__(self, dim, heads, qkv_bias, alpha=1):
         super().__init__()
-        self.heads = heads
-        self.scale = (dim // heads) ** -0.5
-        self.qkv = nn.Linear(dim, 3 * dim, bias=qkv_bias)
-        self.proj = nn.Linear(dim, dim)
+        self.heads = shrunk(heads, alpha)
+        head_dim = dim // heads
+        inner = self.heads * head_dim
+        self.scale = head_dim**-0.5
+        self.qkv = nn.Linear(dim, 3 * inner, bias=qkv_bias)
+        self.proj = nn.Linear(inner, dim)
 
     def forward(self, x, mask=None):
-        b, n, c = x.shape
-        qkv = self.qkv(x).view(b, n, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
+        b, n, _ = x.shape
+        qkv = self.qkv(x).view(b, n, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         q, k, v = qkv.unbind(0)
-        attn = self.biased((q * self.scale) @ k.transpose(-2, -1), mask).softmax(-1)
-        return self.proj((attn @ v).transpose(1, 2).reshape(b, n, c))
+        if x.is_cuda and hasattr(nn.functional, "scaled_dot_product_attention"):
+            bias = self.additive(b, mask)
+            out = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+        else:
+            out = self.biased((q * self.scale) @ k.transpose(-2, -1), mask).softmax(-1) @ v
+        return self.proj(out.transpose(1, 2).flatten(2))
+
+    def additive(self, batch, mask):
+        return None
 
     def biased(self, scores, mask):
         return scores
 
 
 class Block(nn.Module):
-    def __init__(self, dim, heads, mlp_ratio, qkv_bias, eps):
+    def __init__(self, dim, heads, mlp_ratio, qkv_bias, eps, alpha=1):
         super().__init__()
         self.norm1 = nn.LayerNorm(dim, eps)
-        self.attn = Attention(dim, heads, qkv_bias)
+        self.attn = Attention(dim, heads, qkv_bias, alpha)
         self.norm2 = nn.LayerNorm(dim, eps)
-        self.mlp = Mlp(dim, mlp_ratio * dim)
+        self.mlp = Mlp(dim, shrunk(mlp_ratio * dim, alpha))
 
     def forward(self, x):
         x = x + self.attn(self.norm1(x))
@@ -73,15 +93,26 @@ class PatchEmbed(nn.Module):
 
 
 class Vit(nn.Module):
-    def __init__(self, dim, depth, heads, ratio=4, image=224, patch=16, classes=1000, distilled=False):
+    def __init__(
+        self,
+        dim,
+        depth,
+        heads,
+        ratio=4,
+        image=224,
+        patch=16,
+        classes=1000,
+        distilled=False,
+        alpha=1,
+    ):
         super().__init__()
         extra = 2 if distilled else 1
         self.cls_token = nn.Parameter(torch.randn(1, 1, dim) * 0.02)
         self.dist_token = nn.Parameter(torch.randn(1, 1, dim) * 0.02) if distilled else None
         self.pos_embed = nn.Parameter(torch.randn(1, (image // patch) ** 2 + extra, dim) * 0.02)
         self.patch_embed = PatchEmbed(patch, dim)
-        blocks = [Block(dim, heads, ratio, qkv_bias=True, eps=1e-6) for _ in range(depth)]
-        self.blocks = nn.Sequential(*blocks)
+        block = partial(Block, dim, heads, ratio, qkv_bias=True, eps=1e-6, alpha=alpha)
+        self.blocks = nn.Sequential(*[block() for _ in range(depth)])
         self.norm = nn.LayerNorm(dim, 1e-6)
         self.head = nn.Linear(dim, classes)
         self.head_dist = nn.Linear(dim, classes) if distilled else None
@@ -181,14 +212,18 @@ def sinusoid(tokens, dim):
 
 
 class T2tVit(nn.Module):
-    def __init__(self, dim, depth, heads, ratio, layer=TokenPerformer, image=224, classes=1000):
+    """The token stage is whole whatever alpha is."""
+
+    def __init__(
+        self, dim, depth, heads, ratio, layer=TokenPerformer, image=224, classes=1000, alpha=1
+    ):
         super().__init__()
         self.cls_token = nn.Parameter(torch.randn(1, 1, dim) * 0.02)
         pos = sinusoid((image // 16) ** 2 + 1, dim)
         self.pos_embed = nn.Parameter(pos, requires_grad=False)
         self.tokens_to_token = TokensToToken(layer, dim)
-        blocks = [Block(dim, heads, ratio, qkv_bias=False, eps=1e-5) for _ in range(depth)]
-        self.blocks = nn.Sequential(*blocks)
+        block = partial(Block, dim, heads, ratio, qkv_bias=False, eps=1e-5, alpha=alpha)
+        self.blocks = nn.Sequential(*[block() for _ in range(depth)])
         self.norm = nn.LayerNorm(dim)
         self.head = nn.Linear(dim, classes)
 
@@ -212,19 +247,29 @@ def unpartition(x, m, h, w):
 class WindowAttention(Attention):
     """Attention inside windows, with relative position bias and, where shifted, a mask."""
 
-    def __init__(self, dim, window, heads):
-        super().__init__(dim, heads, qkv_bias=True)
-        table = torch.randn((2 * window - 1) ** 2, heads) * 0.02
+    def __init__(self, dim, window, heads, alpha=1):
+        super().__init__(dim, heads, qkv_bias=True, alpha=alpha)
+        table = torch.randn((2 * window - 1) ** 2, self.heads) * 0.02
         self.relative_position_bias_table = nn.Parameter(table)
         y, x = torch.arange(window**2) // window, torch.arange(window**2) % window
         dy, dx = y[:, None] - y[None, :], x[:, None] - x[None, :]
         index = (dy + window - 1) * (2 * window - 1) + dx + window - 1
         self.register_buffer("relative_position_index", index)
 
+    def position_bias(self):
+        """(heads, tokens, tokens)."""
+        index = self.relative_position_index
+        bias = self.relative_position_bias_table[index.view(-1)].view(*index.shape, -1)
+        return bias.permute(2, 0, 1).contiguous()
+
+    def additive(self, batch, mask):
+        bias = self.position_bias().unsqueeze(0)
+        if mask is None:
+            return bias
+        return bias + mask.repeat(batch // mask.shape[0], 1, 1).unsqueeze(1)
+
     def biased(self, scores, mask):
-        index, n = self.relative_position_index, scores.shape[-1]
-        bias = self.relative_position_bias_table[index.view(-1)].view(n, n, -1)
-        bias = bias.permute(2, 0, 1).contiguous()
+        bias = self.position_bias()
         if mask is None:
             return scores + bias
         bias = bias + mask.unsqueeze(1)
@@ -232,13 +277,13 @@ class WindowAttention(Attention):
 
 
 class SwinBlock(nn.Module):
-    def __init__(self, dim, heads, side, window, shift):
+    def __init__(self, dim, heads, side, window, shift, alpha=1):
         super().__init__()
         self.window, self.shift = (window, shift) if side > window else (side, 0)
         self.norm1 = nn.LayerNorm(dim)
-        self.attn = WindowAttention(dim, self.window, heads)
+        self.attn = WindowAttention(dim, self.window, heads, alpha)
         self.norm2 = nn.LayerNorm(dim)
-        self.mlp = Mlp(dim, 4 * dim)
+        self.mlp = Mlp(dim, shrunk(4 * dim, alpha))
         mask = None
         if self.shift:
             edge = torch.zeros(side, dtype=torch.long)
@@ -274,7 +319,7 @@ class PatchMerging(nn.Module):
 
 
 class Swin(nn.Module):
-    def __init__(self, dim, depths, heads, window=7, image=224, patch=4, classes=1000):
+    def __init__(self, dim, depths, heads, window=7, image=224, patch=4, classes=1000, alpha=1):
         super().__init__()
         self.patch_embed = PatchEmbed(patch, dim, norm=True)
         side = image // patch
@@ -284,7 +329,7 @@ class Swin(nn.Module):
                 stages[-1].add_module("downsample", PatchMerging(dim))
                 dim, side = 2 * dim, side // 2
             shifts = [window // 2 if j % 2 else 0 for j in range(depth)]
-            blocks = [SwinBlock(dim, h, side, window, shift) for shift in shifts]
+            blocks = [SwinBlock(dim, h, side, window, shift, alpha) for shift in shifts]
             stages.append(nn.Sequential(OrderedDict(blocks=nn.Sequential(*blocks))))
         self.layers = nn.Sequential(*stages)
         self.norm = nn.LayerNorm(dim)
@@ -296,25 +341,38 @@ class Swin(nn.Module):
 
 
 MODELS = {
-    "vit_mini_32": lambda: Vit(256, 8, 8, ratio=2, image=32, patch=4, classes=10),
-    "deit_tiny_patch16_224": lambda: Vit(192, 12, 3),
-    "deit_small_patch16_224": lambda: Vit(384, 12, 6),
-    "deit_base_patch16_224": lambda: Vit(768, 12, 12),
-    "t2t_vit_7": lambda: T2tVit(256, 7, 4, 2),
-    "t2t_vit_14": lambda: T2tVit(384, 14, 6, 3),
-    "t2t_vit_19": lambda: T2tVit(448, 19, 7, 3),
-    "t2t_vit_24": lambda: T2tVit(512, 24, 8, 3),
-    "t2t_vit_t_14": lambda: T2tVit(384, 14, 6, 3, TokenTransformer),
-    "swin_tiny_patch4_window7_224": lambda: Swin(96, (2, 2, 6, 2), (3, 6, 12, 24)),
-    "swin_small_patch4_window7_224": lambda: Swin(96, (2, 2, 18, 2), (3, 6, 12, 24)),
-    "swin_base_patch4_window7_224": lambda: Swin(128, (2, 2, 18, 2), (4, 8, 16, 32)),
+    "vit_mini_32": partial(Vit, 256, 8, 8, ratio=2, image=32, patch=4, classes=10),
+    "vit_12x192_32": partial(Vit, 192, 12, 12, image=32, patch=4, classes=10),
+    "deit_tiny_patch16_224": partial(Vit, 192, 12, 3),
+    "deit_small_patch16_224": partial(Vit, 384, 12, 6),
+    "deit_base_patch16_224": partial(Vit, 768, 12, 12),
+    "t2t_vit_7": partial(T2tVit, 256, 7, 4, 2),
+    "t2t_vit_14": partial(T2tVit, 384, 14, 6, 3),
+    "t2t_vit_19": partial(T2tVit, 448, 19, 7, 3),
+    "t2t_vit_24": partial(T2tVit, 512, 24, 8, 3),
+    "t2t_vit_t_14": partial(T2tVit, 384, 14, 6, 3, TokenTransformer),
+    "swin_tiny_patch4_window7_224": partial(Swin, 96, (2, 2, 6, 2), (3, 6, 12, 24)),
+    "swin_small_patch4_window7_224": partial(Swin, 96, (2, 2, 18, 2), (3, 6, 12, 24)),
+    "swin_base_patch4_window7_224": partial(Swin, 128, (2, 2, 18, 2), (4, 8, 16, 32)),
 }
 
 
-def build(name):
+def build(name, alpha=1):
     if name not in MODELS:
         raise ValueError(f"unknown model {name!r}; known: {', '.join(MODELS)}")
-    return MODELS[name]()
+    return MODELS[name](alpha=alpha)
+
+
+def inherit(small, large):
+    """Give `small` the leading heads and hidden units of `large`."""
+    whole = dict(large.named_parameters())
+    with torch.no_grad():
+        for name, p in small.named_parameters():
+            value = whole[name]
+            if name.rpartition(".")[0].endswith(".qkv"):
+                value = value.view(3, -1, *value.shape[1:])[:, : p.shape[0] // 3].flatten(0, 1)
+            p.copy_(value[tuple(slice(size) for size in p.shape)])
+    return small
 
 
 def golden_noise(name, shape):
@@ -353,9 +411,12 @@ def golden_input(shape, dtype=torch.float32):
     return torch.from_numpy(golden_noise("input", shape)).to(dtype)
 
 
-def check(name, folder):
-    golden = json.loads((Path(folder) / f"{name}.json").read_text())
+def check(name, alpha, folder):
+    label = name if alpha == 1 else f"{name}_inner_alpha{alpha}"
+    golden = json.loads((Path(folder) / f"{label}.json").read_text())
     model = golden_fill(build(name).double()).eval()
+    if alpha != 1:
+        model = inherit(build(name, alpha).double(), model).eval()
     keys = [(k, list(v.shape)) for k, v in model.state_dict().items()]
     with torch.no_grad():
         logits = model(golden_input(golden["input"]["shape"], torch.float64))
@@ -363,12 +424,13 @@ def check(name, folder):
     names_ok = sorted(keys) == sorted((k["name"], k["shape"]) for k in golden["keys"])
     ok = error <= 1e-9 and names_ok
     names = "names and shapes match" if names_ok else "NAMES OR SHAPES DIFFER"
-    print(f"{name:30} largest logit error {error:.1e}, {names}: {'ok' if ok else 'FAILED'}")
+    print(f"{label:42} largest logit error {error:.1e}, {names}: {'ok' if ok else 'FAILED'}")
     return ok
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(f"usage: {sys.argv[0]} GOLDEN_DIR")
-    names = ("deit_tiny_patch16_224", "swin_tiny_patch4_window7_224", "t2t_vit_14")
-    sys.exit(0 if all([check(name, sys.argv[1]) for name in names]) else 1)
+    cases = [("deit_tiny_patch16_224", 3), ("swin_tiny_patch4_window7_224", 3), ("t2t_vit_14", 2)]
+    cases = [(name, alpha) for name, small in cases for alpha in (1, small)]
+    sys.exit(0 if all([check(name, alpha, sys.argv[1]) for name, alpha in cases]) else 1)

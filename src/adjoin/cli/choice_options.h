@@ -4,10 +4,9 @@
 // is meant.
 
 #include <CLI/CLI.hpp>
-#include <optional>
 #include <string>
 
-#include "adjoin/spec/derive.h"
+#include "adjoin/spec/chosen_part.h"
 
 namespace adjoin::cli {
 
@@ -16,12 +15,11 @@ struct ChoiceOptions {
   std::string alphas;
   std::optional<double> keep;
   std::string geometry = "kept";
+
+  /// Error(kUsage) for a geometry that does not exist.
+  ChoiceText text() const;
 };
 
 void add_choice_options(CLI::App& app, ChoiceOptions& options);
-
-/// The small network the options mean inside `large`; nothing when they say nothing. Error(kUsage)
-/// when they say two things, or something the network cannot do.
-std::optional<Derived> chosen_part(const ModelSpec& large, const ChoiceOptions& options);
 
 }  // namespace adjoin::cli

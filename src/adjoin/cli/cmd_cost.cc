@@ -64,7 +64,7 @@ int run_cost(Args args) {
   if (!parse(app, args)) return 0;
   const ModelSpec spec = resolve_model(model, options);
   const Cost large = cost(spec);
-  const auto part = chosen_part(spec, choice);
+  const auto part = chosen_part(spec, choice.text());
   const Cost counted = part ? cost(part->spec) : large;
   if (is_json) {
     Json json = cost_to_json(spec.name, counted);

@@ -93,7 +93,7 @@ int run_extract(Args args) {
   const Order order = parse_order(order_name, choice, inputs);
 
   io::ModelFile file = io::open_model(in, options.open());
-  const auto part = chosen_part(file.header.spec, choice);
+  const auto part = chosen_part(file.header.spec, choice.text());
   if (!part) {
     throw Error(ErrorKind::kUsage,
                 "extract: say which small network is meant: --alpha, --alphas or --keep");

@@ -23,6 +23,7 @@ int run_cost(Args args);
 int run_models(Args args);
 
 // Commands of the LibTorch part.
+int run_compress(Args args);
 int run_convert(Args args);
 int run_evaluate(Args args);
 int run_extract(Args args);

@@ -28,6 +28,8 @@ constexpr Command kCommands[] = {
     {"extract", "FILE OUT", "the small network out of a large one, as a model file", nullptr},
     {"convert", "IN OUT", "a .pth, .safetensors or Hub folder as a model file", nullptr},
     {"train", "--model M --data D", "one network on images with labels, through crashes", nullptr},
+    {"compress", "--model M --data D --alpha A",
+     "a large network and small ones inside its weights, together", nullptr},
     {"evaluate", "FILE --data D", "the accuracy of a model", nullptr},
     {"predict", "FILE INPUT...", "what a model says of images", nullptr},
     {"verify", "GOLDEN...", "our forward pass beside outputs of the authors' own code", nullptr},
@@ -36,9 +38,9 @@ constexpr Command kCommands[] = {
 int print_help() {
   fmt::print("adjoin compresses vision transformers.\n\nusage: adjoin COMMAND [ARGUMENTS]\n\n");
   for (const Command& c : kCommands) {
-    fmt::print("  {:<22}{}\n", fmt::format("{} {}", c.name, c.usage), c.summary);
+    fmt::print("  {:<39}{}\n", fmt::format("{} {}", c.name, c.usage), c.summary);
   }
-  fmt::print("\n  {:<22}{}\n  {:<22}{}\n  {:<22}{}\n", "COMMAND --help",
+  fmt::print("\n  {:<39}{}\n  {:<39}{}\n  {:<39}{}\n", "COMMAND --help",
              "the arguments of a command", "--version", "this program and the parts built in",
              "--help", "this page");
   return 0;

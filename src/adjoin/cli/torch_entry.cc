@@ -16,9 +16,10 @@ using adjoin::ErrorKind;
 using adjoin::cli::Command;
 
 constexpr Command kCommands[] = {
-    {"convert", "", "", adjoin::cli::run_convert}, {"extract", "", "", adjoin::cli::run_extract},
-    {"train", "", "", adjoin::cli::run_train},     {"evaluate", "", "", adjoin::cli::run_evaluate},
-    {"predict", "", "", adjoin::cli::run_predict}, {"verify", "", "", adjoin::cli::run_verify},
+    {"compress", "", "", adjoin::cli::run_compress}, {"convert", "", "", adjoin::cli::run_convert},
+    {"extract", "", "", adjoin::cli::run_extract},   {"train", "", "", adjoin::cli::run_train},
+    {"evaluate", "", "", adjoin::cli::run_evaluate}, {"predict", "", "", adjoin::cli::run_predict},
+    {"verify", "", "", adjoin::cli::run_verify},
 };
 
 /// The first line: LibTorch's messages go on with advice and traces.

@@ -164,8 +164,8 @@ void check_fit(const Fit& fit, const ModelSpec& spec, const std::string& origin)
                                 stored.shape[0] != wanted.shape()[0] && stored.shape[0] > 0;
     if (!is_other_count || !advice.empty()) continue;
     advice = fmt::format(
-        "; --set model.num_classes={} keeps the file's classes, --reset-head of "
-        "convert and extract starts a new head",
+        "; --set model.num_classes={} keeps the file's classes, --reset-head "
+        "starts a new head",
         stored.shape[0]);
   }
   throw Error(ErrorKind::kData,

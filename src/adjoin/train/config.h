@@ -90,6 +90,7 @@ struct TrainConfig {
   std::vector<std::string> set;
   std::string data;
   std::string from;
+  bool reset_head = true;
   int64_t epochs = 300;
   int64_t batch_size = 128;
   OptimizerOptions optimizer;
@@ -125,6 +126,8 @@ void fields(Visitor& visit, TrainConfig& config) {
   visit("data", config.data, {},
         "what to learn from (docs/data.md): fashion-mnist, folder:DIR, ..");
   visit("from", config.from, {}, "a model file to start from");
+  visit("reset_head", config.reset_head, {},
+        "a head of another number of classes starts anew; else it is refused");
   visit("epochs", config.epochs, Range{1, 1e6}, "passes over the training images");
   visit("batch_size", config.batch_size, Range{1, 1e6},
         "images per step, of all processes together");

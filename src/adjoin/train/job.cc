@@ -48,7 +48,7 @@ void start_anew(Job& job, const std::vector<Override>& overrides) {
 void start_from_file(Job& job, const std::vector<Override>& overrides) {
   models::LoadOptions options;
   options.open = {job.config.model, overrides};
-  options.is_head_reset = true;
+  options.is_head_reset = job.config.reset_head;
   options.seed = static_cast<uint64_t>(job.config.seed);
   models::Model model = models::load(job.config.from, options);
   job.header = std::move(model.header);

@@ -1,0 +1,142 @@
+// adjoin compress: a large network and small ones inside its weights, trained together.
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+
+#include "adjoin/cli/arguments.h"
+#include "adjoin/cli/run_command.h"
+#include "adjoin/compress/job.h"
+#include "adjoin/core/table.h"
+#include "adjoin/cost/cost.h"
+#include "adjoin/models/forward.h"
+#include "adjoin/models/load.h"
+
+namespace adjoin::cli {
+namespace {
+
+/// The median time of one image on the CPU, in float32.
+double latency_ms(const std::string& file) {
+  constexpr int kWarmUp = 3;
+  constexpr int kRounds = 15;
+  const models::Model model = models::load(file);
+  const ModelSpec& spec = model.header.spec;
+  const Weights weights = model.weights.to(torch::kCPU, torch::kFloat32);
+  const auto image = torch::zeros({1, spec.in_chans, spec.img_size, spec.img_size});
+  const torch::NoGradGuard no_grad;
+  nn::Constants constants;
+  nn::Context context;
+  context.constants = &constants;
+  std::vector<double> times;
+  for (int i = 0; i < kWarmUp + kRounds; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    models::forward(spec, weights, image, context);
+    const std::chrono::duration<double, std::milli> elapsed =
+        std::chrono::steady_clock::now() - start;
+    if (i >= kWarmUp) times.push_back(elapsed.count());
+  }
+  std::nth_element(times.begin(), times.begin() + kRounds / 2, times.end());
+  return times[kRounds / 2];
+}
+
+Json network_json(const ModelSpec& spec, const train::Evaluation& evaluation,
+                  const std::string& file) {
+  const Cost counted = cost(spec);
+  return {{"top1", evaluation.top1},
+          {"top5", evaluation.top5},
+          {"loss", evaluation.loss},
+          {"params", counted.params},
+          {"macs", counted.macs.total()},
+          {"latency_ms", latency_ms(file)},
+          {"file", file}};
+}
+
+/// What --alpha, --alphas or --keep said of the network at this place.
+Json alpha_of(const Json& config, size_t network) {
+  const Json& alpha = config.at("alpha");
+  if (!alpha.empty()) return alpha.at(network);
+  if (!config.at("alphas").get<std::string>().empty()) return config.at("alphas");
+  return nullptr;
+}
+
+Json result_json(const std::string& run, const train::Job& job, const train::RunResult& result) {
+  const auto file = [&](const std::string& name) { return run + "/" + name + ".safetensors"; };
+  Json small = Json::array();
+  for (size_t i = 0; i < job.inner.size(); ++i) {
+    const auto& [name, derived, own] = job.inner[i];
+    Json network = network_json(derived.spec, result.evaluations[i + 1], file(name));
+    network["alpha"] = alpha_of(job.whole_config, i);
+    small.push_back(std::move(network));
+  }
+  return {{"run", run},
+          {"large", network_json(job.header.spec, result.evaluations[0], file(job.name))},
+          {"small", small},
+          {"epochs", result.epochs},
+          {"seconds", result.seconds}};
+}
+
+std::vector<std::string> averaged(const Json& result) {
+  std::vector<std::string> pointers = {"/large/top1", "/seconds"};
+  for (size_t i = 0; i < result.at("small").size(); ++i) {
+    pointers.push_back(fmt::format("/small/{}/top1", i));
+  }
+  return pointers;
+}
+
+void print_result(const std::vector<Json>& runs) {
+  Table table({"network", ">top1 %", ">params", ">MACs", ">of large", ">CPU ms"});
+  for (const Json& run : runs) {
+    const auto large_macs = run.at("large").at("macs").get<double>();
+    const auto row = [&](const Json& network) {
+      const auto macs = network.at("macs").get<double>();
+      table.add({network.at("file").get<std::string>(),
+                 fmt::format("{:.2f}", network.at("top1").get<double>()),
+                 with_commas(network.at("params").get<int64_t>()), short_count(macs),
+                 fmt::format("{:.3f}", macs / large_macs),
+                 fmt::format("{:.2f}", network.at("latency_ms").get<double>())});
+    };
+    row(run.at("large"));
+    for (const Json& small : run.at("small")) row(small);
+  }
+  std::cout << table.text();
+  if (runs.size() < 2) return;
+  const std::vector<std::string> pointers = averaged(runs[0]);
+  const Json all = over_seeds(runs, pointers);
+  for (const std::string& pointer : pointers) {
+    if (pointer == "/seconds") continue;
+    const Json::json_pointer at(pointer);
+    fmt::print("{} over {} seeds: {:.2f} +- {:.2f} %\n", pointer.substr(1), runs.size(),
+               all.at("mean").at(at).get<double>(), all.at("std").at(at).get<double>());
+  }
+}
+
+ConfigFlagsOptions flag_options() {
+  ConfigFlagsOptions options = train_flag_options();
+  options.headings.insert(options.headings.begin(),
+                          {{"alpha", "The small networks"}, {"lambda", "How they are taught"}});
+  return options;
+}
+
+}  // namespace
+
+int run_compress(Args args) {
+  CLI::App app("Trains a large network and small ones inside its weights, and cuts them out.",
+               "compress");
+  RunFlags run_flags;
+  add_run_flags(app, run_flags);
+  ConfigFlags flags(app, compress::CompressConfig{}, flag_options());
+  if (!parse(app, args)) return 0;
+  const auto config = [&](const std::string& folder) {
+    return resolved<compress::CompressConfig>(
+        flags, run_flags, folder, [](auto& whole) -> auto& { return whole.train; });
+  };
+  const auto prepare = [&](const std::string& folder, std::optional<int64_t> seed,
+                           const train::Launch& launch) {
+    compress::CompressConfig of_run = config(folder);
+    of_run.train.seed = seed.value_or(of_run.train.seed);
+    return compress::prepare(of_run, launch);
+  };
+  const auto train_config = [&](const std::string& folder) { return config(folder).train; };
+  return run_command(run_flags, {train_config, prepare, result_json, print_result, averaged});
+}
+
+}  // namespace adjoin::cli

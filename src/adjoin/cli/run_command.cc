@@ -1,0 +1,237 @@
+#include "adjoin/cli/run_command.h"
+
+#include <cmath>
+#include <iostream>
+
+#include "adjoin/cli/arguments.h"
+#include "adjoin/cli/model_options.h"
+#include "adjoin/cli/train_progress.h"
+#include "adjoin/core/table.h"
+#include "adjoin/cost/cost.h"
+#include "adjoin/train/checkpoint.h"
+#include "adjoin/train/dry_run.h"
+
+namespace adjoin::cli {
+namespace {
+
+/// A run that goes on has the config it began with; what the user says again must agree.
+void check_unchanged(const Json& now, const std::string& checkpoint) {
+  const Json then = train::read_checkpoint_state(checkpoint).at("config");
+  for (const auto& [key, value] : now.items()) {
+    // A field that an older version did not know had no effect then.
+    if (train::is_free_to_change(key) || !then.contains(key) || then.at(key) == value) continue;
+    throw Error(ErrorKind::kConfig,
+                fmt::format("{}: is {}, but the run in {} has {}; leave it as it was, or start "
+                            "another run",
+                            key, value.dump(), checkpoint, then.at(key).dump()));
+  }
+}
+
+void print_estimate(const train::Job& job, const train::Estimate& e) {
+  Table table({"what", ">value"});
+  const auto add_network = [&](const std::string& name, const ModelSpec& spec) {
+    const Cost counted = cost(spec);
+    table.add({name + ": parameters", with_commas(counted.params)});
+    table.add({name + ": MACs per image", short_count(static_cast<double>(counted.macs.total()))});
+  };
+  add_network(job.header.spec.name, job.header.spec);
+  for (const train::InnerNetwork& inner : job.inner) add_network(inner.name, inner.derived.spec);
+  table.add({"training images", with_commas(e.images)});
+  table.add({"steps per epoch", with_commas(e.steps_per_epoch)});
+  table.add({"weights, gradients, optimizer", short_bytes(static_cast<double>(e.state_bytes))});
+  table.add({"activations, at most", short_bytes(static_cast<double>(e.activation_bytes))});
+  table.add({"main memory, most seen", short_bytes(static_cast<double>(e.peak_bytes))});
+  table.add({"one step", fmt::format("{:.1f} ms", e.step_seconds * 1e3)});
+  table.add({"one epoch", short_duration(e.seconds / static_cast<double>(job.config.epochs))});
+  table.add({fmt::format("{} epochs", job.config.epochs), short_duration(e.seconds)});
+  std::cout << table.text();
+}
+
+/// What processes other than the first have to say.
+class ProcessNotes : public train::Observer {
+ public:
+  explicit ProcessNotes(int rank) : rank_(rank) {}
+  void on_note(const std::string& sentence) override {
+    print_notes({fmt::format("process {}: {}", rank_, sentence)});
+  }
+
+ private:
+  int rank_;
+};
+
+/// One run, in this process.
+class OneRun {
+ public:
+  OneRun(const RunFlags& flags, const RunCommand& command, std::string output, train::Job job,
+         train::Group& group)
+      : flags_(flags),
+        command_(command),
+        output_(std::move(output)),
+        job_(std::move(job)),
+        group_(group) {
+    if (group_.is_first()) print_notes(job_.notes);
+    if (job_.config.batch_size < group_.size()) {
+      throw Error(ErrorKind::kConfig, fmt::format("batch_size: is {}, fewer than the {} processes",
+                                                  job_.config.batch_size, group_.size()));
+    }
+  }
+
+  void dry_run() {
+    const train::Estimate estimate = train::estimate(job_, group_);
+    if (!group_.is_first()) return;
+    if (!flags_.is_json) return print_estimate(job_, estimate);
+    Json json = cost_to_json(job_.header.spec.name, cost(job_.header.spec));
+    for (const train::InnerNetwork& inner : job_.inner) {
+      json["small"].push_back(cost_to_json(inner.derived.spec.name, cost(inner.derived.spec)));
+    }
+    json["estimate"] = train::to_json(estimate);
+    print_json(json);
+  }
+
+  /// The result, and the signal that stopped it.
+  std::pair<Json, int> run(const StopSignal& stop) {
+    std::optional<train::RunFolder> folder;
+    if (group_.is_first()) folder.emplace(output_, flags_.is_resumed);
+    train::RunOptions options;
+    options.checkpoint = checkpoint(folder);
+    if (folder) folder->write("config.yaml", job_.config_text);
+    Progress progress(std::cerr, flags_.progress_style());
+    const data::AugmentOptions& augment = job_.config.augment;
+    std::vector<std::string> names;
+    for (const train::InnerNetwork& inner : job_.inner) names.push_back(inner.name);
+    TrainProgress screen(progress, augment.mixup == 0 && augment.cutmix == 0, names);
+    ProcessNotes notes(group_.rank());
+    options.group = &group_;
+    options.folder = folder ? &*folder : nullptr;
+    options.observers = {&notes};
+    if (group_.is_first()) options.observers = {&screen};
+    options.stop = &stop;
+    const train::RunResult result = train::run(job_, options);
+    if (result.stopped_by != 0) {
+      if (group_.is_first()) {
+        progress.note(fmt::format("adjoin: stopped; {} is saved, go on with --resume --output {}",
+                                  output_ + "/last.ckpt", output_));
+      }
+      return {nullptr, result.stopped_by};
+    }
+    return {group_.is_first() ? command_.result(output_, job_, result) : Json(), 0};
+  }
+
+ private:
+  /// Where the run goes on; empty when it starts. The first process decides.
+  std::string checkpoint(const std::optional<train::RunFolder>& folder) {
+    auto is_there = torch::zeros(1, torch::kInt64);
+    if (folder && folder->has_checkpoint()) is_there += 1;
+    group_.broadcast(is_there);
+    if (is_there.item<int64_t>() == 0) return "";
+    std::string path = output_ + "/last.ckpt";
+    check_unchanged(job_.whole_config, path);
+    return path;
+  }
+
+  const RunFlags& flags_;
+  const RunCommand& command_;
+  std::string output_;
+  train::Job job_;
+  train::Group& group_;
+};
+
+std::string run_folder(const RunFlags& flags, const train::TrainConfig& config) {
+  if (!flags.output.empty()) return flags.output;
+  const std::string& model = config.model.empty() ? config.from : config.model;
+  const size_t name = model.rfind('/') + 1;
+  return train::default_run_folder(model.substr(name, model.rfind('.') - name));
+}
+
+}  // namespace
+
+ProgressStyle RunFlags::progress_style() const {
+  ProgressStyle style = ProgressStyle::kAuto;
+  from_json(Json(progress), style, "--progress");
+  return style;
+}
+
+void add_run_flags(CLI::App& app, RunFlags& flags) {
+  app.add_option("--output", flags.output, "the run folder (default runs/<time>-<model>)")
+      ->type_name("DIR");
+  app.add_flag("--resume", flags.is_resumed,
+               "go on with the run in --output if it has a checkpoint, else start");
+  app.add_option("--seeds", flags.seeds, "several runs, one in OUTPUT/seed-N for each")
+      ->delimiter(',')
+      ->check(whole_number(0, 9'000'000'000'000'000));
+  app.add_flag("--dry-run", flags.is_dry_run, "take five steps and say what the run would need");
+  app.add_option("--progress", flags.progress, "auto, bar, lines or silent")->capture_default_str();
+  app.add_flag("--json", flags.is_json, "print JSON");
+}
+
+ConfigFlagsOptions train_flag_options() {
+  return {{{"data", "data-dir", "data-path"}, {"batch_size", "b"}, {"workers", "j"}},
+          {"set"},
+          {{"model", "What to train"},
+           {"opt", "Optimizer"},
+           {"sched", "Learning rate"},
+           {"grad_accum_steps", "Step"},
+           {"teacher", "Distillation"},
+           {"train_crop_mode", "Augmentation"},
+           {"val_fraction", "Data"},
+           {"seed", "Run"}}};
+}
+
+void merge_sets(std::vector<std::string>& sets, const std::vector<std::string>& given) {
+  for (const Override& change : parse_overrides(given)) {
+    std::erase_if(sets, [&](const std::string& set) { return set.starts_with(change.key + "="); });
+    sets.push_back(change.key + "=" + change.value);
+  }
+}
+
+int run_command(RunFlags flags, const RunCommand& command) {
+  if (flags.is_resumed && flags.output.empty()) {
+    throw Error(ErrorKind::kUsage, "--resume needs --output DIR, the run to go on with");
+  }
+  flags.progress_style();  // refused now rather than after the data are read
+  const bool is_set = !flags.seeds.empty();
+  const train::Launch launch = train::launch_from_environment();
+  const std::string output = run_folder(flags, command.config(flags.output));
+  if (!is_set) flags.seeds = {0};
+  const StopSignal stop;
+  std::optional<train::Group> group;
+  std::vector<Json> results;
+  for (const int64_t seed : flags.seeds) {
+    const std::string folder = is_set ? fmt::format("{}/seed-{}", output, seed) : output;
+    train::Job job = command.prepare(folder, is_set ? std::optional(seed) : std::nullopt, launch);
+    if (!group) group = train::Group::join(launch, job.compute.device);
+    OneRun one(flags, command, folder, std::move(job), *group);
+    if (flags.is_dry_run) {
+      one.dry_run();
+      return 0;
+    }
+    auto [result, signal] = one.run(stop);
+    if (signal != 0) return 128 + signal;
+    results.push_back(std::move(result));
+  }
+  if (!group->is_first()) return 0;
+  if (flags.is_json) {
+    print_json(is_set ? over_seeds(results, command.averaged(results[0])) : results[0]);
+    return 0;
+  }
+  command.print(results);
+  return 0;
+}
+
+Json over_seeds(const std::vector<Json>& runs, const std::vector<std::string>& pointers) {
+  Json result = {{"runs", runs}};
+  for (const std::string& pointer : pointers) {
+    const Json::json_pointer at(pointer);
+    double sum = 0;
+    double squares = 0;
+    for (const Json& run : runs) sum += run.at(at).get<double>();
+    const double mean = sum / static_cast<double>(runs.size());
+    for (const Json& run : runs) squares += std::pow(run.at(at).get<double>() - mean, 2);
+    const auto others = static_cast<double>(std::max<size_t>(runs.size() - 1, 1));
+    result["mean"][at] = mean;
+    result["std"][at] = std::sqrt(squares / others);
+  }
+  return result;
+}
+
+}  // namespace adjoin::cli

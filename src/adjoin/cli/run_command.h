@@ -1,0 +1,71 @@
+#pragma once
+
+// What `train` and `compress` share: flags of a run, its folder, several seeds, dry runs, resuming,
+// processes and signals.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adjoin/cli/config_options.h"
+#include "adjoin/core/place.h"
+#include "adjoin/core/progress.h"
+#include "adjoin/train/job.h"
+#include "adjoin/train/run.h"
+
+namespace adjoin::cli {
+
+struct RunFlags {
+  std::string output;
+  std::vector<int64_t> seeds;
+  bool is_resumed = false;
+  bool is_dry_run = false;
+  bool is_json = false;
+  std::string progress = "auto";
+
+  ProgressStyle progress_style() const;
+};
+
+void add_run_flags(CLI::App& app, RunFlags& flags);
+
+/// How the fields of a training run appear on a command line: other names, headings.
+ConfigFlagsOptions train_flag_options();
+
+/// Changes of the model on the command line, as --set has them, over those of recipes.
+void merge_sets(std::vector<std::string>& sets, const std::vector<std::string>& given);
+
+/// The config of the run in `folder`. One that goes on is based on what the folder says.
+/// `train_part` finds the TrainConfig in it.
+template <class Config, class TrainPart>
+Config resolved(ConfigFlags& flags, const RunFlags& run, const std::string& folder,
+                TrainPart train_part) {
+  Config base;
+  const std::string saved = folder + "/config.yaml";
+  if (run.is_resumed && place_at(saved) == Place::kFile) {
+    merge_json(read_yaml_file(saved), base, saved);
+  }
+  Config config = flags.resolve(base);
+  merge_sets(train_part(config).set, flags.model_sets());
+  return config;
+}
+
+/// What a command adds to the run itself.
+struct RunCommand {
+  /// Of the run in a folder; the seed where one is given with --seeds.
+  std::function<train::TrainConfig(const std::string& folder)> config;
+  std::function<train::Job(const std::string& folder, std::optional<int64_t> seed,
+                           const train::Launch& launch)>
+      prepare;
+  std::function<Json(const std::string& run, const train::Job&, const train::RunResult&)> result;
+  std::function<void(const std::vector<Json>& results)> print;
+  std::function<std::vector<std::string>(const Json& result)> averaged;  ///< JSON pointers
+};
+
+/// All runs of a command line. The exit code.
+int run_command(RunFlags flags, const RunCommand& command);
+
+/// {"runs", "mean", "std"} over several seeds, of the numbers at some JSON pointers.
+Json over_seeds(const std::vector<Json>& runs, const std::vector<std::string>& pointers);
+
+}  // namespace adjoin::cli

@@ -1,0 +1,125 @@
+#include "adjoin/compress/job.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "adjoin/core/error.h"
+#include "adjoin/data/subset.h"
+#include "adjoin/models/slice.h"
+#include "adjoin/spec/chosen_part.h"
+
+namespace adjoin::compress {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorKind::kConfig, message); }
+
+/// "blocks.3.norm1.weight", "norm.bias", "layers.1.downsample.norm.weight".
+bool is_norm(const std::string& tensor) {
+  const size_t end = tensor.rfind('.');
+  if (end == std::string::npos) return false;
+  const size_t begin = tensor.rfind('.', end - 1) + 1;
+  return tensor.compare(begin, 4, "norm") == 0;
+}
+
+/// Norms become tensors of the small network's own, with the values they share until now.
+train::InnerNetwork with_own_norms(train::InnerNetwork network, const Weights& start) {
+  const Weights shared = models::copies(network.derived, start);
+  for (Source& source : network.derived.sources) {
+    if (!is_norm(source.tensor.name)) continue;
+    source.slice.reset();
+    network.own.set(source.tensor.name, shared.at(source.tensor.name));
+  }
+  return network;
+}
+
+/// Training images of all classes, as evaluation sees them, and their labels.
+std::pair<torch::Tensor, torch::Tensor> some_images(const train::Job& job, int64_t count) {
+  const train::Group alone;
+  data::Split split = data::limited(*job.data.train, count);
+  const int64_t images = split.size();
+  data::Loader loader(std::move(split), train::evaluation_loader(job.header, images, job.workers,
+                                                                 torch::kCPU, alone));
+  loader.begin(0);
+  const data::Batch batch = loader.next();
+  const auto is_read = batch.labels >= 0;
+  return {batch.images.index({is_read}), batch.labels.index({is_read})};
+}
+
+Weights ordered(const train::Job& job, const CompressConfig& config) {
+  const ModelSpec& spec = job.header.spec;
+  if (config.order == Order::kNone) return job.start;
+  if (config.order == Order::kMagnitude) {
+    return reordered(spec, job.start, magnitude(spec, job.start));
+  }
+  const auto [images, labels] = some_images(job, config.order_images);
+  if (images.size(0) == 0) refuse("order: no image could be read to measure importance on");
+  const Weights weights = job.start.to(torch::kCPU, torch::kFloat32);
+  return reordered(spec, job.start, taylor(spec, weights, images, labels));
+}
+
+}  // namespace
+
+void check(const CompressConfig& config) {
+  const int given = int{!config.alpha.empty()} + int{!config.alphas.empty()} + int{config.keep > 0};
+  if (given == 0) refuse("alpha: is missing; say how small: --alpha, --alphas or --keep");
+  if (given > 1) refuse("alpha: give one of alpha, alphas and keep");
+  if (std::set(config.alpha.begin(), config.alpha.end()).size() != config.alpha.size()) {
+    refuse("alpha: names a small network twice");
+  }
+  if (config.order == Order::kNone) return;
+  if (config.train.from.empty()) {
+    refuse(fmt::format("order: is {}, but start values drawn at random have no order; give --from",
+                       enum_name(config.order)));
+  }
+  if (config.geometry == Geometry::kNarrow) {
+    refuse(
+        "order: geometry narrow also cuts the residual stream, whose channels cannot be put in "
+        "order; use geometry kept");
+  }
+}
+
+std::vector<train::InnerNetwork> inner_networks(const CompressConfig& config,
+                                                const ModelSpec& large, const Weights& start) {
+  std::vector<std::pair<std::string, ChoiceText>> texts;
+  if (!config.alphas.empty()) texts.push_back({"small", {{}, config.alphas, {}, config.geometry}});
+  if (config.keep > 0) texts.push_back({"small", {{}, {}, config.keep, config.geometry}});
+  for (const int64_t alpha : config.alpha) {
+    const bool is_one = config.alpha.size() == 1;
+    texts.push_back(
+        {is_one ? "small" : fmt::format("small-{}", alpha), {alpha, {}, {}, config.geometry}});
+  }
+  std::vector<train::InnerNetwork> result;
+  for (const auto& [name, text] : texts) {
+    train::InnerNetwork network{name, *chosen_part(large, text), {}};
+    result.push_back(config.separate_norms ? with_own_norms(std::move(network), start)
+                                           : std::move(network));
+  }
+  return result;
+}
+
+train::Job prepare(const CompressConfig& config, const train::Launch& launch) {
+  check(config);
+  train::Job job = train::prepare(config.train, launch);
+  job.name = "large";
+  job.start = ordered(job, config);
+  job.inner = inner_networks(config, job.header.spec, job.start);
+  std::vector<std::string> names;
+  for (const train::InnerNetwork& network : job.inner) names.push_back(network.name);
+  job.objective = std::make_unique<AdjoinedObjective>(config.adjoined, std::move(job.objective),
+                                                      names, config.train.epochs);
+  CompressConfig resolved = config;
+  resolved.train = job.config;
+  set_config(job, resolved);
+  if (config.stop_when_within > 0) {
+    job.is_enough = [config](double time, const std::vector<train::Evaluation>& evaluations) {
+      if (!is_lambda_full(config.adjoined, time, config.train.epochs)) return false;
+      return std::all_of(evaluations.begin() + 1, evaluations.end(), [&](const auto& small) {
+        return small.top1 >= evaluations[0].top1 - config.stop_when_within;
+      });
+    };
+  }
+  return job;
+}
+
+}  // namespace adjoin::compress
