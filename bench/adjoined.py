@@ -15,7 +15,7 @@ must agree on the first losses of the large network and on the first adjoined lo
 The worker speaks JSON lines:
   {"op": "load", "model", "batch", "alphas": [..], "threads", "device", "dtype"}
       -> {"losses": {"large": [..], "adjoined": [..]}, "large_macs": N,
-          "small": [{"alpha", "macs", "heads": [per block], "hidden": [per block], ..}], "torch", "threads"}
+          "small": [{"macs", "heads": [per block], "hidden": [per block], ..} per alpha], "torch", "threads"}
   {"op": "run", "what": "large" | "adjoined", "repeats": N} -> {"ms": MILLISECONDS PER STEP}
 """
 
@@ -119,11 +119,9 @@ def load_both(row, worker, python, device):
     # Only the first: after it the dense networks go their own ways.
     together = python.load(name, batch, classes, size)[:1]
     check_losses(f"{name}, adjoined", {"adjoin": losses["adjoined"][:1], "python": together}, tolerance)
-    if [small["alpha"] for small in answer["small"]] != alphas:
-        sys.exit(f"{name}: the worker's small networks are not those of alphas {alphas}")
-    for small, (heads, hidden) in zip(answer["small"], python.widths()):
-        if (small["heads"], small["hidden"]) != (heads, hidden):
-            sys.exit(f"{name}, alpha {small['alpha']}: the sides differ in heads or hidden units")
+    theirs = [(small["heads"], small["hidden"]) for small in answer["small"]]
+    if theirs != python.widths():
+        sys.exit(f"{name}, alphas {joined(alphas)}: the sides differ in heads or hidden units")
     answer["python_losses"] = {"large": alone, "two_dense": together}
     return answer
 
