@@ -1,6 +1,6 @@
 #include "adjoin/compress/adjoined.h"
 
-#include "adjoin/models/forward.h"
+#include <algorithm>
 
 namespace adjoin::compress {
 namespace {
@@ -8,6 +8,18 @@ namespace {
 /// Means over the images of KL(a || b), from logarithms of probabilities.
 torch::Tensor kl(const torch::Tensor& log_a, const torch::Tensor& log_b) {
   return (log_a.exp() * (log_a - log_b)).sum(-1).mean();
+}
+
+/// Makes the large network's tokens once for all that begin as it does.
+void share_tokens(std::vector<train::Branch>& networks, const torch::Tensor& images) {
+  const auto shares = [](const train::Branch& network) { return network.shares_embedding; };
+  if (std::none_of(networks.begin(), networks.end(), shares)) return;
+  const train::Branch& large = networks[0];
+  const auto tokens = models::embed(large.spec, large.weights, images, large.context);
+  networks[0].tokens = tokens;
+  for (train::Branch& network : networks) {
+    if (network.shares_embedding) network.tokens = tokens;
+  }
 }
 
 }  // namespace
@@ -48,17 +60,17 @@ AdjoinedObjective::AdjoinedObjective(const AdjoinedOptions& options,
                                      std::vector<std::string> names, int64_t epochs)
     : options_(options), large_(std::move(large)), names_(std::move(names)), epochs_(epochs) {}
 
-train::Loss AdjoinedObjective::operator()(const std::vector<train::Branch>& networks,
+train::Loss AdjoinedObjective::operator()(const std::vector<train::Branch>& branches,
                                           const data::Batch& batch,
                                           const torch::Tensor& time) const {
+  std::vector<train::Branch> networks = branches;
+  share_tokens(networks, batch.images);
   train::Loss loss = (*large_)(networks, batch, time);
   const auto lambda = lambda_at(options_, time, epochs_);
   const torch::Tensor p = loss.logits[0];
   loss.terms.push_back(lambda);
   for (size_t i = 1; i < networks.size(); ++i) {
-    const auto& [spec, weights, context] = networks[i];
-    const auto output = models::forward(spec, weights, batch.images, context);
-    const auto q = output.logits();
+    const auto q = networks[i].answer(batch.images).logits();
     const auto distance = answer_distance(options_, p, q);
     loss.value = loss.value + lambda * distance;
     if (options_.small_ce > 0) {

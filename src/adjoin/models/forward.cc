@@ -11,6 +11,11 @@ namespace adjoin::models {
 
 Output forward(const ModelSpec& spec, const Weights& weights, const torch::Tensor& images,
                const nn::Context& context) {
+  return answer(spec, weights, embed(spec, weights, images, context), context);
+}
+
+torch::Tensor embed(const ModelSpec& spec, const Weights& weights, const torch::Tensor& images,
+                    const nn::Context& context) {
   if (images.dim() != 4 || images.size(1) != spec.in_chans || images.size(2) != spec.img_size ||
       images.size(3) != spec.img_size) {
     throw Error(ErrorKind::kData, fmt::format("{}: images are ({}), must be (batch, {}, {}, {})",
@@ -18,31 +23,47 @@ Output forward(const ModelSpec& spec, const Weights& weights, const torch::Tenso
                                               spec.in_chans, spec.img_size, spec.img_size));
   }
   return std::visit(
-      [&](const auto& family) { return forward_family(spec, family, weights, images, context); },
+      [&](const auto& family) { return embed_family(spec, family, weights, images, context); },
       spec.family);
 }
 
-Output token_trunk(const ModelSpec& spec, PoolKind pool, const Weights& weights,
-                   const torch::Tensor& patches, const nn::Context& context) {
+Output answer(const ModelSpec& spec, const Weights& weights, const torch::Tensor& tokens,
+              const nn::Context& context) {
+  return std::visit(
+      [&](const auto& family) {
+        if constexpr (requires { family.pool; }) {
+          return token_answer(spec, family.pool, weights, tokens, context);
+        } else {
+          return answer_family(spec, family, weights, tokens, context);
+        }
+      },
+      spec.family);
+}
+
+torch::Tensor with_class_tokens(const Weights& weights, const torch::Tensor& patches,
+                                const nn::Context& context) {
   const torch::Tensor& cls_token = weights.at("cls_token");
   const auto dist_token = weights.find("dist_token");
   std::vector<torch::Tensor> tokens = {cls_token.expand({patches.size(0), 1, -1})};
   if (dist_token.defined()) tokens.push_back(dist_token.expand({patches.size(0), 1, -1}));
-  const auto prefix = static_cast<int64_t>(tokens.size());
   tokens.push_back(patches.to(cls_token.scalar_type()));  // the stream is as precise as the weights
+  return nn::dropout(torch::cat(tokens, 1) + weights.at("pos_embed"), context.dropout, context);
+}
 
-  auto x = torch::cat(tokens, 1) + weights.at("pos_embed");  // (B, N, C)
-  x = nn::dropout(x, context.dropout, context);
-  x = nn::blocks(spec, weights, x, context);
+Output token_answer(const ModelSpec& spec, PoolKind pool, const Weights& weights,
+                    const torch::Tensor& tokens, const nn::Context& context) {
+  auto x = nn::blocks(spec, weights, tokens, context);  // (B, N, C)
   x = nn::layer_norm(weights, "norm.", x, spec.norm_eps);
   context.report("norm", x);
 
+  const bool is_distilled = weights.find("dist_token").defined();
+  const int64_t prefix = is_distilled ? 2 : 1;
   const auto pooled = [&](int64_t index) {
     return pool == PoolKind::kToken ? x.select(1, index)
                                     : x.narrow(1, prefix, x.size(1) - prefix).mean(1);  // (B, C)
   };
   Output output{nn::linear(weights, "head.", pooled(0)), {}};
-  if (dist_token.defined()) output.dist = nn::linear(weights, "head_dist.", pooled(1));
+  if (is_distilled) output.dist = nn::linear(weights, "head_dist.", pooled(1));
   return output;
 }
 

@@ -25,17 +25,28 @@ struct Output {
 Output forward(const ModelSpec& spec, const Weights& weights, const torch::Tensor& images,
                const nn::Context& context = {});
 
-// The families, for `forward`.
-Output forward_family(const ModelSpec& spec, const VitSpec& vit, const Weights& weights,
-                      const torch::Tensor& images, const nn::Context& context);
-Output forward_family(const ModelSpec& spec, const T2tSpec& t2t, const Weights& weights,
-                      const torch::Tensor& images, const nn::Context& context);
-Output forward_family(const ModelSpec& spec, const SwinSpec& swin, const Weights& weights,
-                      const torch::Tensor& images, const nn::Context& context);
+/// The two halves of it: images as the tokens (B, N, C) that enter the first block, and those
+/// tokens through blocks and head(s). Networks with the same embedding can share the first.
+torch::Tensor embed(const ModelSpec& spec, const Weights& weights, const torch::Tensor& images,
+                    const nn::Context& context = {});
+Output answer(const ModelSpec& spec, const Weights& weights, const torch::Tensor& tokens,
+              const nn::Context& context = {});
 
-/// What ViT and T2T share: class token(s), positions, blocks, norm, head(s) on patch tokens (B, N,
-/// C).
-Output token_trunk(const ModelSpec& spec, PoolKind pool, const Weights& weights,
-                   const torch::Tensor& patches, const nn::Context& context);
+// The families, for these.
+torch::Tensor embed_family(const ModelSpec& spec, const VitSpec& vit, const Weights& weights,
+                           const torch::Tensor& images, const nn::Context& context);
+torch::Tensor embed_family(const ModelSpec& spec, const T2tSpec& t2t, const Weights& weights,
+                           const torch::Tensor& images, const nn::Context& context);
+torch::Tensor embed_family(const ModelSpec& spec, const SwinSpec& swin, const Weights& weights,
+                           const torch::Tensor& images, const nn::Context& context);
+Output answer_family(const ModelSpec& spec, const SwinSpec& swin, const Weights& weights,
+                     const torch::Tensor& tokens, const nn::Context& context);
+
+/// What ViT and T2T share: class token(s) and positions on patch tokens (B, N, C); blocks, norm and
+/// head(s).
+torch::Tensor with_class_tokens(const Weights& weights, const torch::Tensor& patches,
+                                const nn::Context& context);
+Output token_answer(const ModelSpec& spec, PoolKind pool, const Weights& weights,
+                    const torch::Tensor& tokens, const nn::Context& context);
 
 }  // namespace adjoin::models

@@ -23,13 +23,17 @@ torch::Tensor merge_patches(const Weights& weights, const std::string& prefix, d
 
 }  // namespace
 
-Output forward_family(const ModelSpec& spec, const SwinSpec& swin, const Weights& weights,
-                      const torch::Tensor& images, const nn::Context& context) {
-  auto x = nn::layer_norm(weights, "patch_embed.norm.",
-                          nn::patch_embed(weights, "patch_embed.proj.", images), spec.norm_eps);
+torch::Tensor embed_family(const ModelSpec& spec, const SwinSpec& /*swin*/, const Weights& weights,
+                           const torch::Tensor& images, const nn::Context& context) {
+  const auto x =
+      nn::layer_norm(weights, "patch_embed.norm.",
+                     nn::patch_embed(weights, "patch_embed.proj.", images), spec.norm_eps);
   context.report("patch_embed", x);  // (B, G G, C)
-  x = nn::dropout(x, context.dropout, context);
+  return nn::dropout(x, context.dropout, context);
+}
 
+Output answer_family(const ModelSpec& spec, const SwinSpec& swin, const Weights& weights,
+                     const torch::Tensor& tokens_in, const nn::Context& context) {
   size_t stage = 0;
   const auto enter_stage = [&](size_t wanted, torch::Tensor tokens) {
     while (stage < wanted) {
@@ -45,7 +49,7 @@ Output forward_family(const ModelSpec& spec, const SwinSpec& swin, const Weights
   for (size_t s = 0; s < swin.stages.size(); ++s) {
     stage_of_block.insert(stage_of_block.end(), swin.stages[s].blocks.size(), s);
   }
-  x = nn::blocks(spec, weights, x, context, [&](size_t i, torch::Tensor tokens) {
+  auto x = nn::blocks(spec, weights, tokens_in, context, [&](size_t i, torch::Tensor tokens) {
     return enter_stage(stage_of_block[i], std::move(tokens));
   });
   x = enter_stage(swin.stages.size() - 1, std::move(x));  // stages whose blocks were all removed

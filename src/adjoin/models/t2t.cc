@@ -54,8 +54,8 @@ torch::Tensor soft_split(const torch::Tensor& image, const Split& split) {
 
 }  // namespace
 
-Output forward_family(const ModelSpec& spec, const T2tSpec& t2t, const Weights& weights,
-                      const torch::Tensor& images, const nn::Context& context) {
+torch::Tensor embed_family(const ModelSpec& spec, const T2tSpec& t2t, const Weights& weights,
+                           const torch::Tensor& images, const nn::Context& context) {
   const std::vector<SplitShape> shapes = split_shapes(spec, t2t);
   auto x = soft_split(images, t2t.tokens.splits.front());  // (B, N, C k k)
   for (size_t i = 1; i < shapes.size(); ++i) {
@@ -70,7 +70,7 @@ Output forward_family(const ModelSpec& spec, const T2tSpec& t2t, const Weights& 
   }
   x = nn::linear(weights, "tokens_to_token.project.", x);  // (B, N, C)
   context.report("tokens_to_token", x);
-  return token_trunk(spec, t2t.pool, weights, x, context);
+  return with_class_tokens(weights, x, context);
 }
 
 }  // namespace adjoin::models

@@ -4,11 +4,12 @@
 
 namespace adjoin::models {
 
-Output forward_family(const ModelSpec& spec, const VitSpec& vit, const Weights& weights,
-                      const torch::Tensor& images, const nn::Context& context) {
+torch::Tensor embed_family(const ModelSpec& /*spec*/, const VitSpec& /*vit*/,
+                           const Weights& weights, const torch::Tensor& images,
+                           const nn::Context& context) {
   const auto patches = nn::patch_embed(weights, "patch_embed.proj.", images);  // (B, N, C)
   context.report("patch_embed", patches);
-  return token_trunk(spec, vit.pool, weights, patches, context);
+  return with_class_tokens(weights, patches, context);
 }
 
 }  // namespace adjoin::models

@@ -167,4 +167,15 @@ Derived derive(const ModelSpec& large, const Choice& choice, Geometry geometry) 
   return derived;
 }
 
+bool has_whole_embedding(const Derived& small) {
+  for (const auto& [info, slice] : small.sources) {
+    if (info.block >= 0) return true;
+    if (!slice || slice->name != info.name) return false;
+    for (size_t i = 0; i < info.axes.size(); ++i) {
+      if (info.axes[i].size() != slice->axes[i].size()) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace adjoin

@@ -49,4 +49,8 @@ struct Derived {
 /// divided by the same factor, or a width that this factor does not divide.
 Derived derive(const ModelSpec& large, const Choice& choice, Geometry geometry);
 
+/// Whether everything before the first block is the large network's own, unsliced: both then make
+/// the same tokens of an image.
+bool has_whole_embedding(const Derived& small);
+
 }  // namespace adjoin

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "adjoin/core/error.h"
-#include "adjoin/models/forward.h"
 
 namespace adjoin::train {
 namespace {
@@ -18,6 +17,11 @@ torch::Tensor wide(const torch::Tensor& logits) {
   return logits.element_size() >= 4 ? logits : logits.to(torch::kFloat32);
 }
 
+models::Output Branch::answer(const torch::Tensor& images) const {
+  return tokens.defined() ? models::answer(spec, weights, tokens, context)
+                          : models::forward(spec, weights, images, context);
+}
+
 torch::Tensor soft_cross_entropy(const torch::Tensor& logits, const torch::Tensor& targets) {
   const auto x = wide(logits);
   return -(targets.to(x.scalar_type()) * torch::log_softmax(x, -1)).sum(-1).mean();
@@ -26,7 +30,7 @@ torch::Tensor soft_cross_entropy(const torch::Tensor& logits, const torch::Tenso
 Loss PlainObjective::operator()(const std::vector<Branch>& networks, const data::Batch& batch,
                                 const torch::Tensor& /*time*/) const {
   const Branch& network = networks[0];
-  const auto output = models::forward(network.spec, network.weights, batch.images, network.context);
+  const auto output = network.answer(batch.images);
   auto loss = soft_cross_entropy(output.cls, batch.targets);
   if (output.dist.defined()) loss = (loss + soft_cross_entropy(output.dist, batch.targets)) / 2;
   return {loss, {output.logits()}};
@@ -83,7 +87,7 @@ Loss DistillationObjective::operator()(const std::vector<Branch>& networks,
                                        const data::Batch& batch,
                                        const torch::Tensor& /*time*/) const {
   const Branch& network = networks[0];
-  const auto output = models::forward(network.spec, network.weights, batch.images, network.context);
+  const auto output = network.answer(batch.images);
   const auto& student = output.dist.defined() ? output.dist : output.cls;
   const auto taught = distillation_loss(options_.kind, options_.tau, student, teach(batch.images));
   const auto plain = soft_cross_entropy(output.cls, batch.targets);

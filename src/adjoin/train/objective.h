@@ -10,6 +10,7 @@
 
 #include "adjoin/data/loader.h"
 #include "adjoin/io/model_file.h"
+#include "adjoin/models/forward.h"
 #include "adjoin/nn/context.h"
 #include "adjoin/tensor/weights.h"
 #include "adjoin/train/config.h"
@@ -20,7 +21,11 @@ namespace adjoin::train {
 struct Branch {
   const ModelSpec& spec;
   const Weights& weights;
-  nn::Context context;
+  nn::Context context = {};
+  bool shares_embedding = false;  ///< it makes the same tokens of images as the first network
+  torch::Tensor tokens = {};      ///< these, once they are made
+
+  models::Output answer(const torch::Tensor& images) const;
 };
 
 /// What the forward pass of a batch, or of a part of one, gives.

@@ -68,7 +68,8 @@ Trainer::Trainer(const Networks& networks, const TrainConfig& config, const Obje
   context.rng = rng_;
   context.constants = &constants_;
   for (size_t i = 0; i < specs_.size(); ++i) {
-    branches_.push_back({specs_[i], parameters_.weights(i), context});
+    branches_.push_back({specs_[i], parameters_.weights(i), context,
+                         i > 0 && has_whole_embedding(networks.inner[i - 1].derived)});
   }
 }
 
