@@ -22,7 +22,7 @@ ModelSpec spec_called(const std::string& name) {
                                                       {"depth", "12"},
                                                       {"heads", "12"},
                                                       {"head_dim", "16"},
-                                                      {"hidden", "768"}});
+                                                      {"mlp_ratio", "4"}});
 }
 
 class Worker {

