@@ -21,11 +21,12 @@ test: build  ## all tests
 	tools/install-deps --test
 	ctest --preset release
 
-bench: build  ## speed of forward, training, loading and images beside Python, interleaved
+bench: build  ## speed of forward, training, adjoined steps, loading and images beside Python, interleaved
 	tools/install-deps --bench
 	cmake --build --preset release --target benches
 	/usr/bin/python3 bench/forward.py --worker build/release/bench/bench_forward --rounds 25 --require 0.97
 	/usr/bin/python3 bench/train.py --worker build/release/bench/bench_train --require 0.97
+	/usr/bin/python3 bench/adjoined.py --worker build/release/bench/bench_adjoined
 	/usr/bin/python3 bench/load.py --build build/release --require
 	/usr/bin/python3 bench/data.py --worker build/release/bench/bench_data --require 2.0
 

@@ -37,7 +37,7 @@ TEST(UsageErrorTest, NamesAnUnknownCommandAndTheNearestOrAll) {
   expect_failure(kUsageError, {"modles"}, {"unknown command \"modles\"", "did you mean models"});
   expect_failure(kUsageError, {"fly"},
                  {"unknown command \"fly\"",
-                  "models, cost, extract, convert, train, evaluate, predict, verify"});
+                  "models, cost, extract, convert, train, compress, evaluate, predict, verify"});
   expect_failure(kUsageError, {"--fly"}, {"unknown command \"--fly\""});
   expect_failure(kUsageError, {""}, {"unknown command \"\""});
 }

@@ -156,6 +156,19 @@ TEST(CompressRunTest, WhatIsWrongIsSaidInASentence) {
   EXPECT_EQ(adjoin(tiny(out, other)).exit_code, 0);
 }
 
+TEST(CompressRunTest, GoesOnOnlyWithTheSmallNetworkItBeganWith) {
+  const TempFolder folder;
+  const std::string recipe = folder.write("r.yaml", "alpha: [4]\n");
+  const std::string file = folder.write("a.json", "[2, 2, 2, 2]");
+  const Words args = tiny(folder / "r", {"--config", recipe, "--alphas", "@" + file});
+  ASSERT_EQ(adjoin(args).exit_code, 0);  // the flag, not the recipe, chooses
+  EXPECT_EQ(adjoin(args, {"--resume"}).exit_code, 0);
+  folder.write("a.json", "[2, 2, 2, 4]");
+  Words again = args;
+  again.emplace_back("--resume");
+  expect_refusal(again, 3, {"last.ckpt", "other files"});
+}
+
 TEST(CompressRunTest, ADryRunCountsAllNetworks) {
   const TempFolder folder;
   const Json result = result_of(tiny(folder / "r", {"--alpha", "2,8", "--dry-run"}));

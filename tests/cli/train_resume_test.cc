@@ -103,7 +103,7 @@ TEST(ResumeEdgeTest, ADamagedCheckpointIsRefusedInASentence) {
   };
   damaged("\\\"epoch\\\":3", "\\\"epoch\\\":9");
   damaged("\\\"epoch\\\":3", "\\\"epoch\\\":[");
-  damaged("\\\"version\\\":1", "\\\"version\\\":7");
+  damaged("\\\"version\\\":2", "\\\"version\\\":7");
   damaged("\\\"steps_taken\\\":24", "\\\"steps_taken\\\":-4");
   damaged("\\\"train_images\\\":256", "\\\"train_images\\\":255");
   damaged("adjoin.checkpoint", "adjoin.checkpoinT");

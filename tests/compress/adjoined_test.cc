@@ -296,7 +296,7 @@ TEST_P(AdjoinedTest, AlphaOneAnswersAsTheLargeNetworkDoes) {
   EXPECT_EQ(value(loss.terms[1]), 0);
 }
 
-TEST_P(AdjoinedTest, PartsOfABatchGiveTheGradientOfTheWhole) {
+TEST_P(AdjoinedTest, PartsOfABatchAndRecomputedBlocksGiveTheGradientOfTheWhole) {
   Networks networks = random_networks(3);
   const auto keep_all = [](BlockSpec& block) { block.drop_path = 0; };
   for_each_block(networks.spec, keep_all);
@@ -312,6 +312,8 @@ TEST_P(AdjoinedTest, PartsOfABatchGiveTheGradientOfTheWhole) {
   };
   const auto whole = gradients(1);
   EXPECT_LT(gap(gradients(3), whole) / value(whole.abs().max()), 1e-12);
+  config.grad_checkpointing = true;
+  EXPECT_LT(gap(gradients(1), whole) / value(whole.abs().max()), 1e-12);
 }
 
 std::string case_name(const testing::TestParamInfo<FamilyCase>& one) {

@@ -41,13 +41,8 @@ double latency_ms(const std::string& file) {
 Json network_json(const ModelSpec& spec, const train::Evaluation& evaluation,
                   const std::string& file) {
   const Cost counted = cost(spec);
-  return {{"top1", evaluation.top1},
-          {"top5", evaluation.top5},
-          {"loss", evaluation.loss},
-          {"params", counted.params},
-          {"macs", counted.macs.total()},
-          {"latency_ms", latency_ms(file)},
-          {"file", file}};
+  return {{"top1", evaluation.top1},  {"top5", evaluation.top5},      {"loss", evaluation.loss},
+          {"params", counted.params}, {"macs", counted.macs.total()}, {"file", file}};
 }
 
 /// What --alpha, --alphas or --keep said of the network at this place.
@@ -72,6 +67,14 @@ Json result_json(const std::string& run, const train::Job& job, const train::Run
           {"small", small},
           {"epochs", result.epochs},
           {"seconds", result.seconds}};
+}
+
+void add_latencies(Json& result) {
+  const auto add = [](Json& network) {
+    network["latency_ms"] = latency_ms(network.at("file").get<std::string>());
+  };
+  add(result.at("large"));
+  for (Json& small : result.at("small")) add(small);
 }
 
 std::vector<std::string> averaged(const Json& result) {
@@ -109,6 +112,17 @@ void print_result(const std::vector<Json>& runs) {
   }
 }
 
+/// One of --alpha, --alphas and --keep on the command line stands for all three of a recipe.
+void let_flags_choose(const CLI::App& app, compress::CompressConfig& config) {
+  const bool has_alpha = app.count("--alpha") > 0;
+  const bool has_alphas = app.count("--alphas") > 0;
+  const bool has_keep = app.count("--keep") > 0;
+  if (!has_alpha && !has_alphas && !has_keep) return;
+  if (!has_alpha) config.alpha.clear();
+  if (!has_alphas) config.alphas.clear();
+  if (!has_keep) config.keep = 0;
+}
+
 ConfigFlagsOptions flag_options() {
   ConfigFlagsOptions options = train_flag_options();
   options.headings.insert(options.headings.begin(),
@@ -126,8 +140,10 @@ int run_compress(Args args) {
   ConfigFlags flags(app, compress::CompressConfig{}, flag_options());
   if (!parse(app, args)) return 0;
   const auto config = [&](const std::string& folder) {
-    return resolved<compress::CompressConfig>(
-        flags, run_flags, folder, [](auto& whole) -> auto& { return whole.train; });
+    auto whole = resolved<compress::CompressConfig>(
+        flags, run_flags, folder, [](auto& all) -> auto& { return all.train; });
+    let_flags_choose(app, whole);
+    return whole;
   };
   const auto prepare = [&](const std::string& folder, std::optional<int64_t> seed,
                            const train::Launch& launch) {
@@ -136,7 +152,8 @@ int run_compress(Args args) {
     return compress::prepare(of_run, launch);
   };
   const auto train_config = [&](const std::string& folder) { return config(folder).train; };
-  return run_command(run_flags, {train_config, prepare, result_json, print_result, averaged});
+  return run_command(run_flags,
+                     {train_config, prepare, result_json, print_result, averaged, add_latencies});
 }
 
 }  // namespace adjoin::cli

@@ -108,9 +108,9 @@ int run_evaluate(Args args) {
   Progress progress(std::cerr, group.is_first() ? ProgressStyle::kAuto : ProgressStyle::kSilent);
   progress.begin("evaluate", loader.steps());
   const train::Evaluation result =
-      train::evaluate({{model.header.spec, weights}}, loader, compute, group, [&](int64_t done) {
-        progress.update(done, "");
-      }).front();
+      train::evaluate({{model.header.spec, weights, model.header.spec.name}}, loader, compute,
+                      group, [&](int64_t done) { progress.update(done, ""); })
+          .front();
   progress.finish("");
   if (!group.is_first()) return 0;
   check_unreadable(result, loader, options.max_bad_images);

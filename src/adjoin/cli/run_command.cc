@@ -82,7 +82,7 @@ class OneRun {
     if (!flags_.is_json) return print_estimate(job_, estimate);
     Json json = cost_to_json(job_.header.spec.name, cost(job_.header.spec));
     for (const train::InnerNetwork& inner : job_.inner) {
-      json["small"].push_back(cost_to_json(inner.derived.spec.name, cost(inner.derived.spec)));
+      json["small"].push_back(cost_to_json(inner.name, cost(inner.derived.spec)));
     }
     json["estimate"] = train::to_json(estimate);
     print_json(json);
@@ -159,7 +159,7 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("--seeds", flags.seeds, "several runs, one in OUTPUT/seed-N for each")
       ->delimiter(',')
       ->check(whole_number(0, 9'000'000'000'000'000));
-  app.add_flag("--dry-run", flags.is_dry_run, "take five steps and say what the run would need");
+  app.add_flag("--dry-run", flags.is_dry_run, "take a few steps and say what the run would need");
   app.add_option("--progress", flags.progress, "auto, bar, lines or silent")->capture_default_str();
   app.add_flag("--json", flags.is_json, "print JSON");
 }
@@ -210,6 +210,9 @@ int run_command(RunFlags flags, const RunCommand& command) {
     results.push_back(std::move(result));
   }
   if (!group->is_first()) return 0;
+  if (command.complete) {
+    for (Json& result : results) command.complete(result);
+  }
   if (flags.is_json) {
     print_json(is_set ? over_seeds(results, command.averaged(results[0])) : results[0]);
     return 0;

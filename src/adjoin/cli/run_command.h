@@ -60,6 +60,8 @@ struct RunCommand {
   std::function<Json(const std::string& run, const train::Job&, const train::RunResult&)> result;
   std::function<void(const std::vector<Json>& results)> print;
   std::function<std::vector<std::string>(const Json& result)> averaged;  ///< JSON pointers
+  /// What takes long, after the last run: other processes wait for the first between two.
+  std::function<void(Json& result)> complete = {};
 };
 
 /// All runs of a command line. The exit code.

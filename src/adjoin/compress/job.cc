@@ -25,37 +25,52 @@ bool is_norm(const std::string& tensor) {
 /// Norms become tensors of the small network's own, with the values they share until now.
 train::InnerNetwork with_own_norms(train::InnerNetwork network, const Weights& start) {
   const Weights shared = models::copies(network.derived, start);
+  bool is_embedding = true;  // whatever comes before the first block stays shared
   for (Source& source : network.derived.sources) {
-    if (!is_norm(source.tensor.name)) continue;
+    is_embedding = is_embedding && source.tensor.block < 0;
+    if (is_embedding || !is_norm(source.tensor.name)) continue;
     source.slice.reset();
     network.own.set(source.tensor.name, shared.at(source.tensor.name));
   }
   return network;
 }
 
-/// Training images of all classes, as evaluation sees them, and their labels.
-std::pair<torch::Tensor, torch::Tensor> some_images(const train::Job& job, int64_t count) {
+/// Measured on training images of all classes, as evaluation sees them.
+std::vector<Importance> measured(const train::Job& job, int64_t count) {
+  constexpr int64_t kImagesAtOnce = 64;
+  const ModelSpec& spec = job.header.spec;
+  const Weights weights = job.start.to(torch::kCPU, torch::kFloat32);
   const train::Group alone;
-  data::Split split = data::limited(*job.data.train, count);
-  const int64_t images = split.size();
-  data::Loader loader(std::move(split), train::evaluation_loader(job.header, images, job.workers,
-                                                                 torch::kCPU, alone));
+  data::Loader loader(
+      data::limited(*job.data.train, count),
+      train::evaluation_loader(job.header, kImagesAtOnce, job.workers, torch::kCPU, alone));
+  std::vector<Importance> sum;
   loader.begin(0);
-  const data::Batch batch = loader.next();
-  const auto is_read = batch.labels >= 0;
-  return {batch.images.index({is_read}), batch.labels.index({is_read})};
+  for (int64_t i = 0; i < loader.steps(); ++i) {
+    const data::Batch batch = loader.next();
+    const auto is_read = batch.labels >= 0;
+    if (!is_read.any().item<bool>()) continue;
+    const auto part =
+        taylor(spec, weights, batch.images.index({is_read}), batch.labels.index({is_read}));
+    if (sum.empty()) {
+      sum = part;
+      continue;
+    }
+    for (size_t k = 0; k < part.size(); ++k) {
+      sum[k].heads += part[k].heads;
+      sum[k].hidden += part[k].hidden;
+    }
+  }
+  if (sum.empty()) refuse("order: no image could be read to measure importance on");
+  return sum;
 }
 
 Weights ordered(const train::Job& job, const CompressConfig& config) {
   const ModelSpec& spec = job.header.spec;
   if (config.order == Order::kNone) return job.start;
-  if (config.order == Order::kMagnitude) {
-    return reordered(spec, job.start, magnitude(spec, job.start));
-  }
-  const auto [images, labels] = some_images(job, config.order_images);
-  if (images.size(0) == 0) refuse("order: no image could be read to measure importance on");
-  const Weights weights = job.start.to(torch::kCPU, torch::kFloat32);
-  return reordered(spec, job.start, taylor(spec, weights, images, labels));
+  return reordered(spec, job.start,
+                   config.order == Order::kMagnitude ? magnitude(spec, job.start)
+                                                     : measured(job, config.order_images));
 }
 
 }  // namespace
@@ -111,6 +126,11 @@ train::Job prepare(const CompressConfig& config, const train::Launch& launch) {
   CompressConfig resolved = config;
   resolved.train = job.config;
   set_config(job, resolved);
+  if (config.alphas.starts_with('@')) {  // what the file says counts, not where it lies
+    Json said = job.whole_config;
+    said["alphas"] = train::spec_hash(job.inner[0].derived.spec);
+    job.header.provenance.recipe = train::recipe_hash(said);
+  }
   if (config.stop_when_within > 0) {
     job.is_enough = [config](double time, const std::vector<train::Evaluation>& evaluations) {
       if (!is_lambda_full(config.adjoined, time, config.train.epochs)) return false;

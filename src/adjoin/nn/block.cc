@@ -46,10 +46,13 @@ torch::Tensor blocks(const ModelSpec& spec, const Weights& weights, torch::Tenso
     for (const Skip& skip : spec.skips) {
       if (skip.to == static_cast<int64_t>(i)) x = x + skipped.at(skip.from);
     }
-    const auto run = [&, one = placed[i]](const torch::Tensor& input) {
-      return block(one, spec.norm_eps, weights, input, context);
+    // What is kept for backward outlives this call, and perhaps its context.
+    const auto again = [&weights, context, eps = spec.norm_eps,
+                        one = placed[i]](const torch::Tensor& input) {
+      return block(one, eps, weights, input, context);
     };
-    x = context.is_recomputed ? recomputed(run, x, context) : run(x);
+    x = context.is_recomputed ? recomputed(again, x, context)
+                              : block(placed[i], spec.norm_eps, weights, x, context);
     context.report(placed[i].name, x);
     const auto kept = skipped.find(static_cast<int64_t>(i));
     if (kept != skipped.end()) kept->second = x;

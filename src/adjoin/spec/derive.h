@@ -31,8 +31,8 @@ struct Slice {
   std::vector<Axis> axes;
 };
 
-/// A tensor of the small network and where it comes from. Without a slice the large network has no
-/// such tensor: it starts by its own init rule.
+/// A tensor of the small network and where it comes from. Without a slice it is the small network's
+/// own: the large one has no such tensor, or they are to differ.
 struct Source {
   TensorInfo tensor;
   std::optional<Slice> slice;

@@ -1,13 +1,15 @@
 #include "adjoin/tensor/recording.h"
 
 #include "adjoin/core/error.h"
+#include "adjoin/tensor/device.h"
 
-#if ADJOIN_HAS_CUDA && ADJOIN_TORCH >= 20300
+#if ADJOIN_HAS_CUDA && ADJOIN_TORCH >= 20400
 #define ADJOIN_HAS_RECORDING 1
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAEvent.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #endif
 
@@ -27,6 +29,7 @@ struct SideStream::Impl {
 struct StreamScope::Impl {
   SideStream::Impl& side;
   at::cuda::CUDAStream before;
+  c10::cuda::CUDAStreamGuard guard;  // also chooses the device
 };
 
 bool Recording::is_possible(torch::Device device) { return device.is_cuda(); }
@@ -41,12 +44,16 @@ void Recording::record(const torch::Generator& rng, const std::function<void()>&
   made->graph.capture_begin(/*pool=*/{0, 0}, cudaStreamCaptureModeThreadLocal);
   try {
     act();
-  } catch (...) {
+  } catch (const std::exception& e) {
     try {
       made->graph.capture_end();
     } catch (const std::exception&) {  // it says again that there was a failure
     }
-    throw;
+    if (is_out_of_memory(e)) throw;
+    const std::string what = e.what();
+    throw Error(ErrorKind::kInternal, "the step cannot be recorded (" +
+                                          what.substr(0, what.find('\n')) +
+                                          "); try --no-cuda-graph");
   }
   made->graph.capture_end();
   impl_ = std::move(made);
@@ -63,18 +70,19 @@ SideStream::SideStream(torch::Device device) {
 StreamScope::StreamScope(const SideStream& stream) {
   if (stream.impl() == nullptr) return;
   SideStream::Impl& side = *stream.impl();
-  impl_ = std::make_unique<Impl>(
-      Impl{side, at::cuda::getCurrentCUDAStream(side.stream.device_index())});
-  side.event.record(impl_->before);
+  const auto before = at::cuda::getCurrentCUDAStream(side.stream.device_index());
+  side.event.record(before);
   side.event.block(side.stream);
-  at::cuda::setCurrentCUDAStream(side.stream);
+  impl_ = std::unique_ptr<Impl>(new Impl{side, before, c10::cuda::CUDAStreamGuard(side.stream)});
 }
 
 StreamScope::~StreamScope() {
   if (!impl_) return;
-  impl_->side.event.record(impl_->side.stream);
-  impl_->side.event.block(impl_->before);
-  at::cuda::setCurrentCUDAStream(impl_->before);
+  try {
+    impl_->side.event.record(impl_->side.stream);
+    impl_->side.event.block(impl_->before);
+  } catch (const std::exception&) {  // the device failed: the next operation says so, too
+  }
 }
 
 #else

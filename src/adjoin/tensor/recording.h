@@ -18,7 +18,7 @@ namespace adjoin {
 
 class Recording {
  public:
-  /// Whether this build and device can: LibTorch 2.3 or later on an NVIDIA GPU.
+  /// Whether this build and device can: LibTorch 2.4 or later on an NVIDIA GPU.
   static bool is_possible(torch::Device device);
 
   Recording();

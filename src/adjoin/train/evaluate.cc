@@ -56,8 +56,9 @@ std::vector<Evaluation> evaluate(const std::vector<EvaluatedNetwork>& networks,
       const Autocast autocast(compute.device, compute.has_autocast());
       const auto images = batch.images.to(compute.weight_type());
       for (int64_t k = 0; k < count; ++k) {
-        const auto& [spec, weights] = networks[static_cast<size_t>(k)];
-        add(sums[k], models::forward(spec, weights, images, context).logits(), batch.labels);
+        const EvaluatedNetwork& network = networks[static_cast<size_t>(k)];
+        const auto output = models::forward(network.spec, network.weights, images, context);
+        add(sums[k], output.logits(), batch.labels);
       }
     }
     if (progress) progress(i + 1);
@@ -70,9 +71,8 @@ std::vector<Evaluation> evaluate(const std::vector<EvaluatedNetwork>& networks,
     Evaluation result = evaluation_of(read.data_ptr<double>() + k * kSums);
     result.seconds = elapsed.count();
     if (!std::isfinite(result.loss)) {
-      throw Error(ErrorKind::kNumeric, networks[static_cast<size_t>(k)].spec.name +
-                                           ": its loss on " + loader.split().name +
-                                           " is NaN or infinite");
+      throw Error(ErrorKind::kNumeric, networks[static_cast<size_t>(k)].name + ": its loss on " +
+                                           loader.split().name + " is NaN or infinite");
     }
     results.push_back(result);
   }

@@ -38,6 +38,7 @@ void fields(Visitor& visit, Evaluation& evaluation) {
 struct EvaluatedNetwork {
   const ModelSpec& spec;
   Weights weights;
+  std::string name;  ///< for messages
 };
 
 /// Several networks on the same images. Error(kNumeric) when a loss is NaN or infinite. Every image

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "adjoin/core/error.h"
+#include "adjoin/core/hash.h"
 #include "adjoin/core/threads.h"
 #include "adjoin/models/init.h"
 #include "adjoin/models/load.h"
@@ -150,12 +151,20 @@ data::LoaderOptions Job::loader_options(bool is_training, const Group& group) co
   return options;
 }
 
+std::string spec_hash(const ModelSpec& spec) {
+  return fmt::format("fnv1a:{:016x}", fnv1a(spec_to_json(spec).dump()));
+}
+
 Json Job::inputs() const {
-  return {{"parent", header.provenance.parent},
-          {"teacher", teacher},
-          {"train_images", data.train->size()},
-          {"val_images", data.val.size()},
-          {"classes", data.val.classes.size()}};
+  Json result = {{"parent", header.provenance.parent},
+                 {"teacher", teacher},
+                 {"train_images", data.train->size()},
+                 {"val_images", data.val.size()},
+                 {"classes", data.val.classes.size()}};
+  for (const InnerNetwork& network : inner) {
+    result["small"].push_back(spec_hash(network.derived.spec));
+  }
+  return result;
 }
 
 Job prepare(const TrainConfig& config, const Launch& launch) {

@@ -42,7 +42,7 @@ struct Job {
   data::LoaderOptions loader_options(bool is_training, const Group& group) const;
   Networks networks() const { return {header.spec, start, inner}; }
 
-  /// "small-4" where the objective is over several networks; `name` for the first.
+  /// Of the large one first: "large", "small-4".
   std::string network_name(size_t network) const {
     return network == 0 ? name : inner[network - 1].name;
   }
@@ -50,6 +50,9 @@ struct Job {
 
 /// Error(kConfig), (kData) or (kIo) when a part is missing or does not fit the others.
 Job prepare(const TrainConfig& config, const Launch& launch = {});
+
+/// A name for a network: "fnv1a:" and 16 digits.
+std::string spec_hash(const ModelSpec& spec);
 
 /// Sets `whole_config`, `config_text` and the recipe's hash.
 template <class Config>

@@ -251,7 +251,7 @@ std::vector<Evaluation> Run::evaluated() {
   };
   std::vector<EvaluatedNetwork> networks;
   for (size_t i = 0; i <= job_.inner.size(); ++i) {
-    networks.push_back({trainer_.spec(i), trainer_.judged_weights(i)});
+    networks.push_back({trainer_.spec(i), trainer_.judged_weights(i), job_.network_name(i)});
   }
   return evaluate(networks, val_, job_.compute, group_, progress);
 }
@@ -394,8 +394,7 @@ std::string out_of_memory(const TrainConfig& config) {
   if (config.batch_size == 1) return "out of memory with batch size 1; try --grad-checkpointing";
   return fmt::format(
       "out of memory with batch size {}; try --batch-size {}, or --grad-accum-steps {} for the "
-      "same "
-      "steps in smaller parts",
+      "same steps in smaller parts",
       config.batch_size, config.batch_size / 2,
       std::min(config.grad_accum_steps * 2, config.batch_size));
 }

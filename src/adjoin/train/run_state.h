@@ -10,7 +10,7 @@
 namespace adjoin::train {
 
 struct RunState {
-  int64_t version = 1;
+  int64_t version = 2;
   int64_t epoch = 0;
   int64_t step = 0;  ///< steps of the epoch that are done
   int64_t steps_per_epoch = 0;
@@ -31,7 +31,7 @@ struct RunState {
 template <class Visitor>
 void fields(Visitor& visit, RunState& state) {
   constexpr Range kCount{0, 1e15};
-  visit("version", state.version, Range{1, 1});
+  visit("version", state.version, Range{2, 2});
   visit("epoch", state.epoch, kCount);
   visit("step", state.step, kCount);
   visit("steps_per_epoch", state.steps_per_epoch, kCount);

@@ -98,7 +98,7 @@ bool Trainer::is_recordable(const data::Batch& batch) const {
   if (!Recording::is_possible(compute_.device) || !config_.cuda_graph) return false;
   const bool is_one_piece =
       group_.size() == 1 && config_.grad_accum_steps == 1 && !config_.grad_checkpointing;
-  // The last batch of an epoch may be smaller: it is computed as it comes.
+  // A batch of another size is computed as it comes.
   return is_one_piece && (!held_.images.defined() || held_.images.sizes() == batch.images.sizes());
 }
 
