@@ -97,9 +97,7 @@ class OneRun {
     if (folder) folder->write("config.yaml", job_.config_text);
     Progress progress(std::cerr, flags_.progress_style());
     const data::AugmentOptions& augment = job_.config.augment;
-    std::vector<std::string> names;
-    for (const train::InnerNetwork& inner : job_.inner) names.push_back(inner.name);
-    TrainProgress screen(progress, augment.mixup == 0 && augment.cutmix == 0, names);
+    TrainProgress screen(progress, augment.mixup == 0 && augment.cutmix == 0, job_.inner_names());
     ProcessNotes notes(group_.rank());
     options.group = &group_;
     options.folder = folder ? &*folder : nullptr;

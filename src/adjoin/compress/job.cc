@@ -119,10 +119,8 @@ train::Job prepare(const CompressConfig& config, const train::Launch& launch) {
   job.name = "large";
   job.start = ordered(job, config);
   job.inner = inner_networks(config, job.header.spec, job.start);
-  std::vector<std::string> names;
-  for (const train::InnerNetwork& network : job.inner) names.push_back(network.name);
   job.objective = std::make_unique<AdjoinedObjective>(config.adjoined, std::move(job.objective),
-                                                      names, config.train.epochs);
+                                                      job.inner_names(), config.train.epochs);
   CompressConfig resolved = config;
   resolved.train = job.config;
   set_config(job, resolved);

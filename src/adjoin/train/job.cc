@@ -155,6 +155,12 @@ std::string spec_hash(const ModelSpec& spec) {
   return fmt::format("fnv1a:{:016x}", fnv1a(spec_to_json(spec).dump()));
 }
 
+std::vector<std::string> Job::inner_names() const {
+  std::vector<std::string> names;
+  for (const InnerNetwork& network : inner) names.push_back(network.name);
+  return names;
+}
+
 Json Job::inputs() const {
   Json result = {{"parent", header.provenance.parent},
                  {"teacher", teacher},

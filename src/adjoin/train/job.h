@@ -42,10 +42,8 @@ struct Job {
   data::LoaderOptions loader_options(bool is_training, const Group& group) const;
   Networks networks() const { return {header.spec, start, inner}; }
 
-  /// Of the large one first: "large", "small-4".
-  std::string network_name(size_t network) const {
-    return network == 0 ? name : inner[network - 1].name;
-  }
+  /// "small-2", "small-4": of the networks inside.
+  std::vector<std::string> inner_names() const;
 };
 
 /// Error(kConfig), (kData) or (kIo) when a part is missing or does not fit the others.

@@ -12,6 +12,7 @@
 #include "adjoin/tensor/device.h"
 #include "adjoin/train/checkpoint.h"
 #include "adjoin/train/machine.h"
+#include "adjoin/train/run_log.h"
 #include "adjoin/train/run_state.h"
 #include "adjoin/train/schedule.h"
 
@@ -70,7 +71,7 @@ class Run {
     return static_cast<double>(state_.epoch) / static_cast<double>(job_.config.epochs);
   }
   void write_epoch(const EpochReport& report);
-  void write_log(const Json& line);
+  void write_log(Json line);
 
   void take_note_of(const std::vector<int64_t>& images, const data::Loader& loader);
   void check_unreadable(const data::Loader& loader) const;
@@ -186,21 +187,7 @@ void Run::report(double lr) {
   report.images_per_second = static_cast<double>(report.metrics.images) / std::max(elapsed, 1e-9);
   state_.epoch_loss += report.metrics.loss * static_cast<double>(report.metrics.images);
   state_.epoch_images += report.metrics.images;
-  const std::vector<double>& accuracy = report.metrics.accuracy;
-  Json line = {{"kind", "train"},
-               {"epoch", state_.epoch},
-               {"step", position().steps_done()},
-               {"loss", report.metrics.loss},
-               {"accuracy", accuracy[0]},
-               {"lr", lr},
-               {"grad_norm", report.metrics.grad_norm},
-               {"images_per_second", report.images_per_second},
-               {"seconds", seconds()},
-               {"time", unix_time()}};
-  for (size_t i = 1; i < accuracy.size(); ++i) line["small_accuracy"].push_back(accuracy[i]);
-  const std::vector<std::string> terms = job_.objective->terms();
-  for (size_t i = 0; i < terms.size(); ++i) line[terms[i]] = report.metrics.terms[i];
-  write_log(line);
+  write_log(step_line(position(), report, job_.objective->terms()));
   tell([&](Observer& o) { o.on_report(position(), report, trainer_); });
 }
 
@@ -251,58 +238,35 @@ std::vector<Evaluation> Run::evaluated() {
   };
   std::vector<EvaluatedNetwork> networks;
   for (size_t i = 0; i <= job_.inner.size(); ++i) {
-    networks.push_back({trainer_.spec(i), trainer_.judged_weights(i), job_.network_name(i)});
+    networks.push_back({trainer_.spec(i), trainer_.judged_weights(i),
+                        i == 0 ? trainer_.spec().name : job_.inner[i - 1].name});
   }
   return evaluate(networks, val_, job_.compute, group_, progress);
 }
 
 void Run::write_epoch(const EpochReport& report) {
-  const Evaluation& e = report.evaluations[0];
-  Json line = {{"kind", "epoch"},
-               {"epoch", state_.epoch},
-               {"step", position().steps_done()},
-               {"train_loss", report.train_loss},
-               {"eval_loss", e.loss},
-               {"eval_top1", e.top1},
-               {"eval_top5", e.top5},
-               {"images", e.images},
-               {"unreadable", e.unreadable},
-               {"lr", report.lr},
-               {"is_best", report.is_best},
-               {"images_per_second", e.images_per_second()},
-               {"seconds", seconds()},
-               {"time", unix_time()}};
-  std::string heading = "epoch,train_loss,eval_loss,eval_top1,eval_top5,lr";
-  state_.summary += fmt::format("{},{},{},{},{},{}", state_.epoch, report.train_loss, e.loss,
-                                e.top1, e.top5, report.lr);
-  for (size_t i = 0; i < job_.inner.size(); ++i) {
-    const std::string& name = job_.inner[i].name;
-    const Evaluation& small = report.evaluations[i + 1];
-    line["small"].push_back({{"name", name},
-                             {"eval_loss", small.loss},
-                             {"eval_top1", small.top1},
-                             {"eval_top5", small.top5}});
-    heading += fmt::format(",{0}_loss,{0}_top1,{0}_top5", name);
-    state_.summary += fmt::format(",{},{},{}", small.loss, small.top1, small.top5);
-  }
-  state_.summary += "\n";
-  write_log(line);
+  const std::vector<std::string> small = job_.inner_names();
+  write_log(epoch_line(position(), report, small));
+  state_.summary += summary_row(position(), report);
   if (options_.folder == nullptr) return;
-  options_.folder->write("summary.csv", heading + "\n" + state_.summary);
-  if (report.is_best && job_.inner.empty()) {
+  options_.folder->write("summary.csv", summary_heading(small) + state_.summary);
+  if (report.is_best && small.empty()) {
     models::save(*options_.folder / "best.safetensors", job_.header, trainer_.judged_weights());
   }
 }
 
-void Run::write_log(const Json& line) {
-  if (options_.folder != nullptr) options_.folder->log(line);
+void Run::write_log(Json line) {
+  if (options_.folder == nullptr) return;
+  line["seconds"] = seconds();
+  line["time"] = unix_time();
+  options_.folder->log(line);
 }
 
 /// Names images that cannot be read, each process its own, and stops when they are too many.
 void Run::take_note_of(const std::vector<int64_t>& images, const data::Loader& loader) {
   for (const int64_t image : images) {
     const std::string which = loader.split().describe(image);
-    write_log({{"kind", "unreadable"}, {"image", which}, {"time", unix_time()}});
+    write_log({{"kind", "unreadable"}, {"image", which}});
     tell([&](Observer& o) { o.on_note(which + " cannot be read and is left out"); });
   }
   if (!images.empty() && group_.size() == 1) check_unreadable(loader);
