@@ -19,14 +19,10 @@ The worker speaks JSON lines:
   {"op": "run", "what": "large" | "adjoined", "repeats": N} -> {"ms": MILLISECONDS PER STEP}
 """
 
-import argparse
-import json
-import os
 import sys
-from pathlib import Path
 
-from forward import Worker, cpu_model, positive
-from train import PythonSide, check_losses, measure
+from forward import Worker, positive
+from train import PythonSide, check_losses, measure, parse_steps, run_bench, step_arguments
 
 CPU_ROWS = (
     "deit_tiny_patch16_224:8:3,swin_tiny_patch4_window7_224:4:3,t2t_vit_14:4:2,t2t_vit_14:4:3,"
@@ -177,25 +173,6 @@ def parse_row(text):
         sys.exit(f"{text!r} is not MODEL:BATCH:ALPHAS, as in vit_mini_32:128:2+4")
 
 
-def parse_args():
-    parser = argparse.ArgumentParser(description="Time adjoined training steps beside separate networks.")
-    parser.add_argument("--worker", required=True, help="the worker program")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--rows", help="model:batch:alphas, comma-separated; alphas joined by +")
-    parser.add_argument("--rounds", type=positive, default=9)
-    parser.add_argument("--repeats", type=positive, help="steps per timing; default 1, on a GPU 20")
-    cpus = len(os.sched_getaffinity(0))
-    parser.add_argument("--threads", type=positive, default=cpus, help="default: CPUs allowed here")
-    parser.add_argument("--json", metavar="FILE", help="write rows and machine facts here")
-    parser.add_argument("--require-extra", type=float, help="fail when a row's extra is above this")
-    args = parser.parse_args()
-    args.rows = args.rows or (GPU_ROWS if args.device == "cuda" else CPU_ROWS)
-    args.rows = [parse_row(item) for item in args.rows.split(",")]
-    args.repeats = args.repeats or (20 if args.device == "cuda" else 1)
-    args.allowed_extra = ALLOWED_EXTRA if args.require_extra is None else args.require_extra
-    return args
-
-
 def check_extra(rows, most):
     """Exit unless every row's extra is at most `most`."""
     misses = [row for row in rows if not row["extra"] <= most]
@@ -209,28 +186,21 @@ def check_extra(rows, most):
         sys.exit(f"extra above {most:g} in {len(misses)} of {len(rows)} rows")
 
 
-def main():
-    args = parse_args()
-    if os.environ.get("OMP_WAIT_POLICY", "").lower() != "passive":
-        # Threads that spin while idle would steal time from the other side.
-        os.environ["OMP_WAIT_POLICY"] = "passive"
-        os.execv(sys.executable, [sys.executable, *sys.argv])
-    worker = AdjoinedWorker(args.worker, args.threads)
-    try:
-        print(f"{cpu_model()}, {args.threads} threads, {args.device}, {args.rounds} rounds")
-        rows = compare(args, worker)
-    finally:
-        worker.stop()
-    import torch
-
-    machine = torch.cuda.get_device_name() if args.device == "cuda" else cpu_model()
-    print(f"python torch {torch.__version__}, worker torch {worker.version}, {machine}")
+def highest_extra(rows):
     worst = max(row["extra"] for row in rows)
-    print(f"highest extra/ideal extra {worst:.3f} (1 is time in proportion to MACs)")
-    if args.json:
-        report = {"machine": machine, "python_torch": torch.__version__, "adjoin_torch": worker.version}
-        report.update({"threads": args.threads, "rounds": args.rounds, "rows": rows})
-        Path(args.json).write_text(json.dumps(report, indent=2) + "\n")
+    return f"highest extra/ideal extra {worst:.3f} (1 is time in proportion to MACs)"
+
+
+def main():
+    parser = step_arguments(
+        "Time adjoined training steps beside separate networks.",
+        "model:batch:alphas, comma-separated; alphas joined by +",
+    )
+    parser.add_argument("--require-extra", type=float, help="fail when a row's extra is above this")
+    args = parse_steps(parser, CPU_ROWS, GPU_ROWS)
+    args.rows = [parse_row(item) for item in args.rows.split(",")]
+    args.allowed_extra = ALLOWED_EXTRA if args.require_extra is None else args.require_extra
+    rows = run_bench(args, AdjoinedWorker, compare, highest_extra)
     if args.require_extra is not None:
         check_extra(rows, args.require_extra)
 

@@ -170,30 +170,34 @@ def compare(args, worker):
     return rows
 
 
-def parse_args():
-    parser = argparse.ArgumentParser(description="Time training steps beside Python PyTorch.")
+def step_arguments(description, rows_help):
+    """A parser of what every bench of training steps is asked."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--worker", required=True, help="the worker program")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--rows", help="model:batch, comma-separated")
+    parser.add_argument("--rows", help=rows_help)
     parser.add_argument("--rounds", type=positive, default=9)
     parser.add_argument("--repeats", type=positive, help="steps per timing; default 1, on a GPU 20")
     cpus = len(os.sched_getaffinity(0))
     parser.add_argument("--threads", type=positive, default=cpus, help="default: CPUs allowed here")
     parser.add_argument("--json", metavar="FILE", help="write rows and machine facts here")
-    parser.add_argument("--require", type=float, help="fail when a row's ratio is below this")
+    return parser
+
+
+def parse_steps(parser, cpu_rows, gpu_rows):
     args = parser.parse_args()
-    args.rows = args.rows or (GPU_ROWS if args.device == "cuda" else CPU_ROWS)
+    args.rows = args.rows or (gpu_rows if args.device == "cuda" else cpu_rows)
     args.repeats = args.repeats or (20 if args.device == "cuda" else 1)
     return args
 
 
-def main():
-    args = parse_args()
+def run_bench(args, worker_class, compare, verdict):
+    """The rows that `compare` measures, printed with the machine and `verdict(rows)`."""
     if os.environ.get("OMP_WAIT_POLICY", "").lower() != "passive":
         # Threads that spin while idle would steal time from the other side.
         os.environ["OMP_WAIT_POLICY"] = "passive"
         os.execv(sys.executable, [sys.executable, *sys.argv])
-    worker = TrainWorker(args.worker, args.threads)
+    worker = worker_class(args.worker, args.threads)
     try:
         print(f"{cpu_model()}, {args.threads} threads, {args.device}, {args.rounds} rounds")
         rows = compare(args, worker)
@@ -203,14 +207,26 @@ def main():
 
     machine = torch.cuda.get_device_name() if args.device == "cuda" else cpu_model()
     print(f"python torch {torch.__version__}, worker torch {worker.version}, {machine}")
-    lowest = min(row["ratio"] for row in rows)
-    print(f"lowest ratio {lowest:.3f} (python / adjoin; above 1 adjoin is faster)")
+    print(verdict(rows))
     if args.json:
         report = {"machine": machine, "python_torch": torch.__version__, "adjoin_torch": worker.version}
         report.update({"threads": args.threads, "rounds": args.rounds, "rows": rows})
         Path(args.json).write_text(json.dumps(report, indent=2) + "\n")
-    if args.require is not None and lowest < args.require:
-        low = [row["model"] for row in rows if row["ratio"] < args.require]
+    return rows
+
+
+def lowest_ratio(rows):
+    lowest = min(row["ratio"] for row in rows)
+    return f"lowest ratio {lowest:.3f} (python / adjoin; above 1 adjoin is faster)"
+
+
+def main():
+    parser = step_arguments("Time training steps beside Python PyTorch.", "model:batch, comma-separated")
+    parser.add_argument("--require", type=float, help="fail when a row's ratio is below this")
+    args = parse_steps(parser, CPU_ROWS, GPU_ROWS)
+    rows = run_bench(args, TrainWorker, compare, lowest_ratio)
+    low = [row["model"] for row in rows if args.require is not None and row["ratio"] < args.require]
+    if low:
         sys.exit(f"ratio below {args.require:g}: {', '.join(low)}")
 
 
