@@ -14,6 +14,7 @@
 #include "adjoin/train/trainer.h"
 #include "models/laws.h"
 #include "support/memory_watch.h"
+#include "support/numeric_gradient.h"
 #include "support/random_choice.h"
 #include "support/random_weights.h"
 #include "support/seeded_test.h"
@@ -65,6 +66,19 @@ TEST(AnswerDistanceTest, SymmetricIsTheMeanOfBothWaysAndTemperatureKeepsTheGradi
   hot.kl_tau = 4;
   EXPECT_NEAR(value(answer_distance(hot, p, q)), 16 * value(answer_distance({}, p / 4, q / 4)),
               1e-14);
+}
+
+TEST(AnswerDistanceTest, GradientsMatchCentralDifferences) {
+  torch::manual_seed(3);
+  const auto p = torch::randn({3, 5}, torch::kFloat64);
+  const auto q = torch::randn({3, 5}, torch::kFloat64);
+  for (const KlKind kind : {KlKind::kForward, KlKind::kSymmetric}) {
+    AdjoinedOptions options;
+    options.kl = kind;
+    options.kl_tau = 1.5;
+    expect_gradients_match(
+        {{"large", p}, {"small", q}}, [&] { return answer_distance(options, p, q); }, 1e-6);
+  }
 }
 
 TEST(LambdaTest, RisesAsItsNameSays) {
@@ -246,13 +260,32 @@ TEST_P(AdjoinedTest, ASmallBranchNeverReadsOutsideItsSlicesInTraining) {
     EXPECT_TRUE(poisoned.isfinite().all().item<bool>());
     EXPECT_TRUE(torch::equal(clean, poisoned));
     EXPECT_GT(value(clean.abs().max()), 0);
-    // What no slice covers has no gradient.
+    // What no slice covers has no gradient: that would come through the large network's answer.
     auto covered = torch::zeros_like(clean);
     for (const auto& [name, place] : parameters.weights_in(covered, 1)) {
       if (place.is_alias_of(covered)) torch::Tensor(place).fill_(1);
     }
     EXPECT_EQ(value((clean * (1 - covered)).abs().max()), 0);
   }
+}
+
+TEST_P(AdjoinedTest, TheLargeNetworkAndTheSmallOnesLearnABatchByHeart) {
+  const std::string name = std::vector<std::string>{"vit", "t2t", "swin"}[GetParam().family];
+  const ModelSpec spec = catalog_spec(name + "_mini_28");
+  const Networks networks{
+      spec,
+      models::init(spec, 0),
+      {{"small", derive(spec, choice_from_alphas(spec, {2}), GetParam().geometry), {}}}};
+  data::Batch batch;
+  batch.images = models::images_for(spec, 8);
+  batch.labels = torch::arange(8).remainder(2);  // two classes of ten
+  batch.targets = torch::one_hot(batch.labels, spec.num_classes).to(torch::kFloat32);
+  const AdjoinedObjective objective({}, std::make_unique<train::PlainObjective>(), {"small"}, 10);
+  Trainer trainer(networks, config, objective, {torch::kCPU, torch::kFloat32}, group);
+  for (int64_t i = 0; i < 40; ++i) trainer.step(batch, {8, i, 2e-3, static_cast<double>(i) / 40});
+  trainer.read();
+  trainer.step(batch, {8, 40, 0, 1});
+  EXPECT_EQ(trainer.read().accuracy, (std::vector<double>{100, 100}));
 }
 
 TEST_P(AdjoinedTest, WhatIsExtractedAnswersAsTheBranchDid) {
