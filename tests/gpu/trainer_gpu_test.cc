@@ -1,6 +1,7 @@
 // The recorded step: the same numbers as the step that is launched kernel by kernel.
 #include <cmath>
 
+#include "adjoin/compress/job.h"
 #include "adjoin/models/init.h"
 #include "adjoin/spec/catalog.h"
 #include "adjoin/spec/overrides.h"
@@ -68,6 +69,32 @@ TEST_P(RecordedStepTest, NamesTheStepThatIsNotFinite) {
     trainer.step(next, {8, i, 1e-3});
   }
   expect_error(ErrorKind::kNumeric, {"step 7:", "NaN or infinite"}, [&] { trainer.read(); });
+}
+
+TEST_P(RecordedStepTest, FollowsTheWeightOfTheSmallNetworksThatRises) {
+  compress::CompressConfig options;
+  options.alpha = {2, 4};
+  const auto run = [&](bool is_recorded) {
+    torch::manual_seed(7);
+    config.cuda_graph = is_recorded;
+    Networks networks{spec, models::init(spec, 0)};
+    networks.inner = compress::inner_networks(options, spec, networks.start);
+    const compress::AdjoinedObjective adjoined(options.adjoined, std::make_unique<PlainObjective>(),
+                                               {"small-2", "small-4"}, /*epochs=*/10);
+    Trainer trainer(networks, config, adjoined, compute, group);
+    for (int64_t i = 0; i < 10; ++i) {
+      trainer.step(batch(8), {8, i, 1e-3, static_cast<double>(i) / 10});
+    }
+    const Metrics metrics = trainer.read();
+    return std::pair(trainer.parameters().values().clone(), metrics);
+  };
+  const auto [launched, told] = run(false);
+  const auto [recorded, also_told] = run(true);
+  EXPECT_LT((launched - recorded).abs().max().item<double>(), 5e-5);
+  ASSERT_EQ(told.terms.size(), also_told.terms.size());
+  for (size_t i = 0; i < told.terms.size(); ++i) {
+    EXPECT_NEAR(told.terms[i], also_told.terms[i], 1e-4 + 1e-3 * std::abs(told.terms[i]));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Minis, RecordedStepTest,

@@ -52,8 +52,8 @@ torch::Tensor with_class_tokens(const Weights& weights, const torch::Tensor& pat
 
 Output token_answer(const ModelSpec& spec, PoolKind pool, const Weights& weights,
                     const torch::Tensor& tokens, const nn::Context& context) {
-  auto x = nn::blocks(spec, weights, tokens, context);  // (B, N, C)
-  x = nn::layer_norm(weights, "norm.", x, spec.norm_eps);
+  nn::Stream stream = nn::blocks(spec, weights, tokens, context);
+  const auto x = nn::next_norm(stream, weights, "norm.", spec.norm_eps);  // (B, N, C)
   context.report("norm", x);
 
   const bool is_distilled = weights.find("dist_token").defined();

@@ -33,28 +33,28 @@ torch::Tensor embed_family(const ModelSpec& spec, const SwinSpec& /*swin*/, cons
 }
 
 Output answer_family(const ModelSpec& spec, const SwinSpec& swin, const Weights& weights,
-                     const torch::Tensor& tokens_in, const nn::Context& context) {
+                     const torch::Tensor& tokens, const nn::Context& context) {
   size_t stage = 0;
-  const auto enter_stage = [&](size_t wanted, torch::Tensor tokens) {
+  const auto enter_stage = [&](size_t wanted, nn::Stream x) {
     while (stage < wanted) {
       const std::string name = "layers." + std::to_string(stage + 1) + ".downsample";
-      tokens =
-          merge_patches(weights, name + ".", spec.norm_eps, stage_grid(spec, swin, stage), tokens);
-      context.report(name, tokens);
+      x = {merge_patches(weights, name + ".", spec.norm_eps, stage_grid(spec, swin, stage),
+                         nn::settled(x))};
+      context.report(name, x.sum);
       ++stage;
     }
-    return tokens;
+    return x;
   };
   std::vector<size_t> stage_of_block;
   for (size_t s = 0; s < swin.stages.size(); ++s) {
     stage_of_block.insert(stage_of_block.end(), swin.stages[s].blocks.size(), s);
   }
-  auto x = nn::blocks(spec, weights, tokens_in, context, [&](size_t i, torch::Tensor tokens) {
-    return enter_stage(stage_of_block[i], std::move(tokens));
+  auto stream = nn::blocks(spec, weights, tokens, context, [&](size_t i, nn::Stream x) {
+    return enter_stage(stage_of_block[i], std::move(x));
   });
-  x = enter_stage(swin.stages.size() - 1, std::move(x));  // stages whose blocks were all removed
+  stream = enter_stage(swin.stages.size() - 1, std::move(stream));  // whose blocks were all removed
 
-  x = nn::layer_norm(weights, "norm.", x, spec.norm_eps);
+  const auto x = nn::next_norm(stream, weights, "norm.", spec.norm_eps);
   context.report("norm", x);
   return {nn::linear(weights, "head.fc.", x.mean(1)), {}};
 }

@@ -39,8 +39,8 @@ torch::Tensor transformer_layer(const Weights& weights, const std::string& prefi
   const auto mixed = nn::softmax_attention(qkv, /*heads=*/1, scale);
   const auto y =
       qkv.chunk(3, -1)[2].to(x.scalar_type()) + nn::linear(weights, prefix + "attn.proj.", mixed);
-  return y + nn::mlp(weights, prefix + "mlp.", nn::layer_norm(weights, prefix + "norm2.", y, eps),
-                     context);
+  const auto normed = nn::layer_norm(weights, prefix + "norm2.", y, eps);
+  return nn::settled({y, nn::mlp(weights, prefix + "mlp.", normed, context)});
 }
 
 /// Overlapping k x k neighbourhoods as tokens, channel-major.

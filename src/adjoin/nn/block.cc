@@ -3,59 +3,70 @@
 #include <cmath>
 #include <map>
 
+#include "adjoin/nn/attention/heads.h"
 #include "adjoin/nn/attention/softmax.h"
 #include "adjoin/nn/attention/window.h"
-#include "adjoin/nn/linear.h"
 #include "adjoin/nn/mlp.h"
 #include "adjoin/nn/recompute.h"
 
 namespace adjoin::nn {
 namespace {
 
-torch::Tensor attention(const PlacedBlock& placed, const Weights& weights,
-                        const std::string& prefix, const torch::Tensor& x, const Context& context) {
+Branch attention(const PlacedBlock& placed, const Weights& weights, const std::string& prefix,
+                 const torch::Tensor& x, const Context& context) {
   const BlockSpec& spec = *placed.block;
   if (placed.window) return window_attention(weights, prefix, x, spec, *placed.window, context);
   const double scale = 1 / std::sqrt(static_cast<double>(spec.head_dim));
-  const auto mixed = softmax_attention(linear(weights, prefix + "qkv.", x), spec.heads, scale);
-  return dropout(linear(weights, prefix + "proj.", mixed), context.dropout, context);
+  const auto heads = project_heads(weights, prefix + "qkv.", x, spec.heads);
+  const auto mixed = scaled_dot_product(heads[0], heads[1], heads[2], scale, {});  // (B, H, N, d)
+  return projected(weights, prefix + "proj.", mixed.transpose(1, 2).flatten(2), context);
 }
 
 }  // namespace
 
-torch::Tensor block(const PlacedBlock& placed, double norm_eps, const Weights& weights,
-                    const torch::Tensor& x, const Context& context) {
+Stream block(const PlacedBlock& placed, double norm_eps, const Weights& weights, Stream x,
+             const Context& context) {
   const std::string prefix = placed.name + ".";
-  const double rate = placed.block->drop_path;
-  const auto attended = attention(placed, weights, prefix + "attn.",
-                                  layer_norm(weights, prefix + "norm1.", x, norm_eps), context);
-  const auto y = x + drop_path(attended, rate, context);
-  const auto fed =
-      mlp(weights, prefix + "mlp.", layer_norm(weights, prefix + "norm2.", y, norm_eps), context);
-  return y + drop_path(fed, rate, context);
+  const auto add = [&](Branch branch, const TokenOrder& order) {
+    branch.scale = drop_path(x.sum.size(0), x.sum, placed.block->drop_path, context);
+    branch.order = order;
+    x.branch = std::move(branch);
+  };
+  const TokenOrder order =
+      placed.window ? window_order(*placed.window, x.sum.device(), context) : TokenOrder{};
+  const auto whole = next_norm(x, weights, prefix + "norm1.", norm_eps, order);
+  add(attention(placed, weights, prefix + "attn.", whole, context), order);
+  const auto mixed = next_norm(x, weights, prefix + "norm2.", norm_eps);
+  add(mlp(weights, prefix + "mlp.", mixed, context), {});
+  return x;
 }
 
-torch::Tensor blocks(const ModelSpec& spec, const Weights& weights, torch::Tensor x,
-                     const Context& context,
-                     const std::function<torch::Tensor(size_t, torch::Tensor)>& before) {
+Stream blocks(const ModelSpec& spec, const Weights& weights, const torch::Tensor& input,
+              const Context& context, const std::function<Stream(size_t, Stream)>& before) {
   const std::vector<PlacedBlock> placed = placed_blocks(spec);
   std::map<int64_t, torch::Tensor> skipped;  // outputs that a later block reads
   for (const Skip& skip : spec.skips) skipped.try_emplace(skip.from);
+  Stream x{input};
   for (size_t i = 0; i < placed.size(); ++i) {
     if (before) x = before(i, std::move(x));
     for (const Skip& skip : spec.skips) {
-      if (skip.to == static_cast<int64_t>(i)) x = x + skipped.at(skip.from);
+      if (skip.to == static_cast<int64_t>(i)) x = {settled(x) + skipped.at(skip.from)};
     }
-    // What is kept for backward outlives this call, and perhaps its context.
-    const auto again = [&weights, context, eps = spec.norm_eps,
-                        one = placed[i]](const torch::Tensor& input) {
-      return block(one, eps, weights, input, context);
-    };
-    x = context.is_recomputed ? recomputed(again, x, context)
-                              : block(placed[i], spec.norm_eps, weights, x, context);
-    context.report(placed[i].name, x);
+    if (context.is_recomputed) {
+      // What is kept for backward outlives this call, and perhaps its context.
+      const auto again = [&weights, context, eps = spec.norm_eps,
+                          one = placed[i]](const torch::Tensor& from) {
+        return settled(block(one, eps, weights, {from}, context));
+      };
+      x = {recomputed(again, settled(x), context)};
+    } else {
+      x = block(placed[i], spec.norm_eps, weights, std::move(x), context);
+    }
     const auto kept = skipped.find(static_cast<int64_t>(i));
-    if (kept != skipped.end()) kept->second = x;
+    if (kept == skipped.end() && !context.tap) continue;
+    x = {settled(x)};
+    context.report(placed[i].name, x.sum);
+    if (kept != skipped.end()) kept->second = x.sum;
   }
   return x;
 }

@@ -22,11 +22,10 @@ torch::Tensor dropout(const torch::Tensor& x, double rate, const Context& contex
   return x * keep_mask(x.sizes(), x, rate, context);
 }
 
-torch::Tensor drop_path(const torch::Tensor& branch, double rate, const Context& context) {
-  if (!context.is_training || rate == 0) return branch;
-  std::vector<int64_t> shape(static_cast<size_t>(branch.dim()), 1);
-  shape[0] = branch.size(0);
-  return branch * keep_mask(shape, branch, rate, context);
+torch::Tensor drop_path(int64_t batch, const torch::Tensor& like, double rate,
+                        const Context& context) {
+  if (!context.is_training || rate == 0) return {};
+  return keep_mask({batch}, like, rate, context);
 }
 
 }  // namespace adjoin::nn

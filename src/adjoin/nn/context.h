@@ -49,8 +49,11 @@ torch::Tensor constant(const Context& context, const std::string& key,
 /// x with each value zeroed with chance `rate` and the rest scaled up; x itself outside training.
 torch::Tensor dropout(const torch::Tensor& x, double rate, const Context& context);
 
-/// Stochastic depth (Huang et al. 2016): zeroes whole samples of a branch (B, ..) with chance
-/// `rate` and scales the rest up; the branch itself outside training.
-torch::Tensor drop_path(const torch::Tensor& branch, double rate, const Context& context);
+/// Stochastic depth (Huang et al. 2016), as factors of the images' branches: 0 with chance `rate`,
+/// else what keeps the mean; undefined where nothing is dropped.
+///
+/// (B), with the options of `like`
+torch::Tensor drop_path(int64_t batch, const torch::Tensor& like, double rate,
+                        const Context& context);
 
 }  // namespace adjoin::nn

@@ -15,6 +15,16 @@ namespace adjoin::nn {
 /// (.., in) -> (.., out)
 torch::Tensor linear(const Weights& weights, const std::string& prefix, const torch::Tensor& x);
 
+/// x W^T alone, for what adds `prefix`bias on its way.
+torch::Tensor product(const Weights& weights, const std::string& prefix, const torch::Tensor& x);
+
+/// x W^T + b with the bias as a constant, for what computes its gradient on its way.
+torch::Tensor linear_of_constant_bias(const Weights& weights, const std::string& prefix,
+                                      const torch::Tensor& x);
+
+/// A bias or the weights of a norm, as one axis; undefined where there is none.
+torch::Tensor vector_of(const Weights& weights, const std::string& name);
+
 /// LayerNorm over the last axis with `prefix`weight and `prefix`bias.
 torch::Tensor layer_norm(const Weights& weights, const std::string& prefix, const torch::Tensor& x,
                          double eps);

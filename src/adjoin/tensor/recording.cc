@@ -3,8 +3,10 @@
 #include "adjoin/core/error.h"
 #include "adjoin/tensor/device.h"
 
-#if ADJOIN_HAS_CUDA && ADJOIN_TORCH >= 20400
-#define ADJOIN_HAS_RECORDING 1
+#ifdef ADJOIN_HAS_CUDA
+#if ADJOIN_TORCH < 20400
+#error "with CUDA, LibTorch 2.4 or later is needed"
+#endif
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAEvent.h>
 #include <ATen/cuda/CUDAGraph.h>
@@ -15,7 +17,11 @@
 
 namespace adjoin {
 
-#if ADJOIN_HAS_RECORDING
+#ifdef ADJOIN_HAS_CUDA
+
+void* current_stream(torch::Device device) {
+  return at::cuda::getCurrentCUDAStream(device.index()).stream();
+}
 
 struct Recording::Impl {
   at::cuda::CUDAGraph graph;
@@ -86,6 +92,8 @@ StreamScope::~StreamScope() {
 }
 
 #else
+
+void* current_stream(torch::Device /*device*/) { return nullptr; }
 
 struct Recording::Impl {};
 struct SideStream::Impl {};

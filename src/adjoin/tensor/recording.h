@@ -16,6 +16,16 @@
 
 namespace adjoin {
 
+/// Whether this build was made with CUDA, and so has kernels of our own for GPUs.
+#ifdef ADJOIN_HAS_CUDA
+inline constexpr bool kHasCuda = true;
+#else
+inline constexpr bool kHasCuda = false;
+#endif
+
+/// The stream of CUDA's that operations on a device now go to; null in a build without CUDA.
+void* current_stream(torch::Device device);
+
 class Recording {
  public:
   /// Whether this build and device can: LibTorch 2.4 or later on an NVIDIA GPU.

@@ -7,6 +7,7 @@
 
 #include "adjoin/nn/attention/small_heads.h"
 #include "adjoin/nn/attention/softmax.h"
+#include "adjoin/nn/autograd.h"
 
 namespace adjoin::nn {
 namespace {
@@ -184,7 +185,7 @@ class BlockedAttention : public torch::autograd::Function<BlockedAttention> {
   static torch::Tensor forward(AutogradContext* ctx, const torch::Tensor& q, const torch::Tensor& k,
                                const torch::Tensor& v, double scale,
                                const TorchOptional<torch::Tensor>& given_bias) {
-    const torch::Tensor bias = given_bias ? *given_bias : torch::Tensor();
+    const torch::Tensor bias = or_undefined(given_bias);
     torch::Tensor probs;
     auto out = attend(q, k, v, scale, bias, &probs);
     ctx->save_for_backward({q, k, v, bias, probs});
@@ -211,19 +212,10 @@ class BlockedAttention : public torch::autograd::Function<BlockedAttention> {
                                       const torch::Tensor& bias, const torch::Tensor& grad_out) {
     const auto repeated =
         bias.defined() ? bias.repeat({q.size(0) / bias.size(0), 1, 1}) : torch::Tensor();
-    const auto out = plain_attention(q, k, v, scale, repeated);
-    variable_list inputs;
-    for (const auto& input : {q, k, v, bias}) {
-      if (input.defined() && input.requires_grad()) inputs.push_back(input);
-    }
-    const auto grads = torch::autograd::grad({out}, inputs, {grad_out}, /*retain_graph=*/true,
-                                             /*create_graph=*/true);
-    size_t next = 0;
-    const auto take = [&](const torch::Tensor& input) {
-      return input.defined() && input.requires_grad() ? grads[next++] : torch::Tensor();
-    };
-    auto dq = take(q), dk = take(k), dv = take(v);
-    return {dq, dk, dv, {}, take(bias)};
+    auto grads = differentiable_gradients(plain_attention(q, k, v, scale, repeated),
+                                          {q, k, v, bias}, grad_out);
+    grads.insert(grads.begin() + 3, torch::Tensor());  // of the scale
+    return grads;
   }
 };
 
@@ -236,11 +228,10 @@ torch::Tensor blocked_attention(const torch::Tensor& q, const torch::Tensor& k,
   const bool is_recorded = torch::GradMode::is_enabled() &&
                            (q.requires_grad() || k.requires_grad() || v.requires_grad() ||
                             (bias.defined() && bias.requires_grad()));
-  const auto out = is_recorded
-                       ? BlockedAttention::apply(one_axis(q), one_axis(k), one_axis(v), scale,
-                                                 bias.defined() ? TorchOptional<torch::Tensor>(rows)
-                                                                : TorchOptional<torch::Tensor>())
-                       : attend(one_axis(q), one_axis(k), one_axis(v), scale, rows, nullptr);
+  const auto out =
+      is_recorded
+          ? BlockedAttention::apply(one_axis(q), one_axis(k), one_axis(v), scale, optional(rows))
+          : attend(one_axis(q), one_axis(k), one_axis(v), scale, rows, nullptr);
   return out.view(q.sizes());
 }
 

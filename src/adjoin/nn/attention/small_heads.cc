@@ -4,12 +4,7 @@
 #include <array>
 #include <cmath>
 
-// One copy for processors with AVX2 and FMA, chosen when the program starts.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define ADJOIN_WIDE __attribute__((target_clones("arch=haswell", "default")))
-#else
-#define ADJOIN_WIDE
-#endif
+#include "adjoin/nn/kernels/wide.h"
 
 namespace adjoin::nn {
 namespace {
@@ -19,7 +14,7 @@ constexpr int64_t kMostDim = 64;
 
 /// (N, d) -> (d, 32), so that all tokens of a channel are neighbours; zeros fill the rest.
 template <class T>
-inline __attribute__((always_inline)) void transpose(const T* from, const HeadShape& shape, T* to) {
+ADJOIN_INLINE void transpose(const T* from, const HeadShape& shape, T* to) {
   for (int64_t c = 0; c < shape.dim; ++c) {
     for (int64_t j = 0; j < shape.tokens; ++j) to[c * kMostTokens + j] = from[j * shape.dim + c];
     for (int64_t j = shape.tokens; j < kMostTokens; ++j) to[c * kMostTokens + j] = 0;
@@ -28,9 +23,8 @@ inline __attribute__((always_inline)) void transpose(const T* from, const HeadSh
 
 /// row[j] += sum over c of vector[c] columns[c][j], for the first `width` of j.
 template <class T>
-inline __attribute__((always_inline)) void add_products(const T* vector,
-                                                        const T* __restrict columns, int64_t dim,
-                                                        int64_t width, T* __restrict row) {
+ADJOIN_INLINE void add_products(const T* vector, const T* __restrict columns, int64_t dim,
+                                int64_t width, T* __restrict row) {
   for (int64_t c = 0; c < dim; ++c) {
     const T factor = vector[c];
     const T* __restrict column = columns + c * kMostTokens;
@@ -39,7 +33,7 @@ inline __attribute__((always_inline)) void add_products(const T* vector,
 }
 
 template <class T>
-inline __attribute__((always_inline)) void softmax(T* row, int64_t count) {
+ADJOIN_INLINE void softmax(T* row, int64_t count) {
   T most = row[0];
   for (int64_t j = 1; j < count; ++j) most = std::max(most, row[j]);
   T sum = 0;
@@ -55,8 +49,7 @@ inline __attribute__((always_inline)) void softmax(T* row, int64_t count) {
 constexpr int64_t padded(int64_t tokens) { return (tokens + 7) / 8 * 8; }
 
 template <class T>
-inline __attribute__((always_inline)) void forward(const HeadForward<T>& head,
-                                                   const HeadShape& shape) {
+ADJOIN_INLINE void forward(const HeadForward<T>& head, const HeadShape& shape) {
   const int64_t n = shape.tokens;
   const int64_t d = shape.dim;
   std::array<T, kMostTokens * kMostDim> keys;
@@ -81,8 +74,7 @@ inline __attribute__((always_inline)) void forward(const HeadForward<T>& head,
 }
 
 template <class T>
-inline __attribute__((always_inline)) void backward(const HeadBackward<T>& head,
-                                                    const HeadShape& shape) {
+ADJOIN_INLINE void backward(const HeadBackward<T>& head, const HeadShape& shape) {
   const int64_t n = shape.tokens;
   const int64_t d = shape.dim;
   std::array<T, kMostTokens * kMostDim> values;

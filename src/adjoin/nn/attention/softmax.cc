@@ -1,15 +1,9 @@
 #include "adjoin/nn/attention/softmax.h"
 
 #include "adjoin/nn/attention/blocked.h"
+#include "adjoin/nn/attention/heads.h"
 
 namespace adjoin::nn {
-
-std::vector<torch::Tensor> split_heads(const torch::Tensor& qkv, int64_t heads) {
-  const auto split = qkv.reshape({qkv.size(0), qkv.size(1), 3, heads, -1})  // (B, N, 3, H, d)
-                         .permute({2, 0, 3, 1, 4});
-  // On a GPU the fused kernels take any strides.
-  return (qkv.is_cpu() ? split.contiguous() : split).unbind(0);
-}
 
 torch::Tensor plain_attention(const torch::Tensor& q, const torch::Tensor& k,
                               const torch::Tensor& v, double scale, const torch::Tensor& bias) {

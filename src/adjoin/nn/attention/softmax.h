@@ -2,16 +2,9 @@
 
 // Multi-head softmax attention on a fused q, k, v (Vaswani et al. 2017).
 
-#include <vector>
-
 #include "adjoin/tensor/torch.h"
 
 namespace adjoin::nn {
-
-/// The heads of a fused qkv whose last axis is [q; k; v], each head-major.
-///
-/// (B, N, 3 H d) -> three times (B, H, N, d), on the CPU contiguous
-std::vector<torch::Tensor> split_heads(const torch::Tensor& qkv, int64_t heads);
 
 /// softmax(q k^T scale + bias) v, written out. `bias` broadcasts to (.., N, N) and may be
 /// undefined.

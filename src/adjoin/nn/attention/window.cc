@@ -4,19 +4,13 @@
 
 #include <cmath>
 
+#include "adjoin/nn/attention/heads.h"
 #include "adjoin/nn/attention/softmax.h"
-#include "adjoin/nn/linear.h"
 
 namespace adjoin::nn {
 namespace {
 
 constexpr double kMasked = -100;
-
-/// Rolls the grid; positive shifts move towards lower rows and columns.
-torch::Tensor rolled(const torch::Tensor& x, int64_t grid, int64_t shift) {
-  const auto image = x.view({x.size(0), grid, grid, x.size(2)});
-  return torch::roll(image, {-shift, -shift}, {1, 2}).view(x.sizes());
-}
 
 /// The relative position bias of every head, with the shift mask where windows are shifted.
 ///
@@ -32,7 +26,7 @@ torch::Tensor attention_bias(const torch::Tensor& table, const Window& window,
     return relative_position_index(window.size).flatten().to(table.device());
   });
   const auto bias =
-      table.index_select(0, index).view({count, count, -1}).permute({2, 0, 1});  // (H, M^2, M^2)
+      table.index_select(0, index).view({count, count, -1}).permute({2, 0, 1}).contiguous();
   if (window.shift == 0) return bias.unsqueeze(0);
   const auto mask = constant(
       context, key("shift_mask", window.grid, window.size, window.shift),
@@ -65,28 +59,39 @@ torch::Tensor shift_mask(const Window& window) {
   return torch::zeros(differs.sizes()).masked_fill(differs, kMasked);
 }
 
-torch::Tensor window_attention(const Weights& weights, const std::string& prefix,
-                               const torch::Tensor& x, const BlockSpec& block, const Window& window,
-                               const Context& context) {
+TokenOrder window_order(const Window& window, torch::Device device, const Context& context) {
+  const auto [grid, size, shift] = window;
+  const auto kept = [&](std::string_view what, const std::function<torch::Tensor()>& make) {
+    const auto key = fmt::format("{} {} {} {} {}", what, grid, size, shift, device.str());
+    return constant(context, key, [&] { return make().to(device, torch::kInt32); });
+  };
+  const auto tokens = [grid = grid, size = size, shift = shift] {
+    const int64_t side = grid / size;
+    const auto token = torch::arange(grid * grid).view({grid, grid});
+    return torch::roll(token, {-shift, -shift}, {0, 1})
+        .view({side, size, side, size})
+        .permute({0, 2, 1, 3})
+        .flatten();
+  };
+  return {kept("window_tokens", tokens),
+          kept("window_places", [&] { return torch::argsort(tokens()); })};
+}
+
+Branch window_attention(const Weights& weights, const std::string& prefix, const torch::Tensor& x,
+                        const BlockSpec& block, const Window& window, const Context& context) {
   const int64_t batch = x.size(0);
-  const int64_t size = window.size;
-  const int64_t side = window.grid / size;
+  const int64_t count = window.grid * window.grid / window.tokens();
   const double scale = 1 / std::sqrt(static_cast<double>(block.head_dim));
-  const auto input = window.shift > 0 ? rolled(x, window.grid, window.shift) : x;
-  // A linear layer does not care in which order tokens stand, so one copy makes heads and windows.
-  const auto split = linear(weights, prefix + "qkv.", input)
-                         .view({batch, side, size, side, size, 3, block.heads, block.head_dim})
-                         .permute({5, 0, 1, 3, 6, 2, 4, 7})
-                         .reshape({3, batch, side * side, block.heads, size * size, block.head_dim})
-                         .unbind(0);
+  const auto windows = x.view({batch * count, window.tokens(), x.size(2)});
+  auto heads = project_heads(weights, prefix + "qkv.", windows, block.heads);
+  for (torch::Tensor& part : heads) {
+    part = part.view({batch, count, block.heads, window.tokens(), block.head_dim});
+  }
   const auto bias =
       attention_bias(weights.at(prefix + "relative_position_bias_table"), window, context);
-  const auto mixed = scaled_dot_product(split[0], split[1], split[2], scale, bias);
-  const auto merged = mixed.view({batch, side, side, block.heads, size, size, block.head_dim})
-                          .permute({0, 1, 4, 2, 5, 3, 6})
-                          .reshape({batch, window.grid * window.grid, block.attention_dim()});
-  const auto out = window.shift > 0 ? rolled(merged, window.grid, -window.shift) : merged;
-  return dropout(linear(weights, prefix + "proj.", out), context.dropout, context);
+  const auto mixed = scaled_dot_product(heads[0], heads[1], heads[2], scale, bias);
+  const auto merged = mixed.transpose(2, 3).reshape({batch, x.size(1), block.attention_dim()});
+  return projected(weights, prefix + "proj.", merged, context);
 }
 
 }  // namespace adjoin::nn

@@ -4,9 +4,8 @@
 
 #include <string>
 
-#include "adjoin/nn/context.h"
+#include "adjoin/nn/residual.h"
 #include "adjoin/spec/swin.h"
-#include "adjoin/tensor/weights.h"
 
 namespace adjoin::nn {
 
@@ -21,12 +20,14 @@ torch::Tensor relative_position_index(int64_t window);
 /// (windows, M^2, M^2), float32
 torch::Tensor shift_mask(const Window& window);
 
-/// Attention inside the windows of a grid, with the tensors under `prefix` ("..attn."): qkv, bias
-/// table, proj.
+/// The tokens of a grid window by window, row-major inside, after the grid was rolled by the shift.
+TokenOrder window_order(const Window& window, torch::Device device, const Context& context);
+
+/// A branch: attention inside windows, with the tensors under `prefix` ("..attn."): qkv, bias
+/// table, proj. Its tokens are in window_order().
 ///
 /// (B, G G, C) -> (B, G G, C)
-torch::Tensor window_attention(const Weights& weights, const std::string& prefix,
-                               const torch::Tensor& x, const BlockSpec& block, const Window& window,
-                               const Context& context);
+Branch window_attention(const Weights& weights, const std::string& prefix, const torch::Tensor& x,
+                        const BlockSpec& block, const Window& window, const Context& context);
 
 }  // namespace adjoin::nn

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Train the networks of the adjoined comparison side by side on one GPU, and print the table.
+
+  alone      the large network, and small ones of the same shape as those inside it, each trained by itself
+  adjoined   a large network with small ones in its weights
+
+A row is one training, for one seed or several. What differs between two rows is paired by seed: the mean
+difference, and the 95 % interval of Student's t. Rows may be trained in several goes: each go writes its
+results with --json, and `accuracy.py FILE.json ..` prints the table of all of them.
+
+  nvidia-cuda-mps-control -d        # lets the kernels of several processes run at once
+  bench/accuracy.py --adjoin build/cuda/bin/adjoin --data folder:DIR --jobs 6 --json accuracy.json
+"""
+
+import argparse
+import json
+import math
+import os
+import shlex
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+
+def small(heads, head_dim, mlp_ratio):
+    """The shape of a small network that is trained alone."""
+    return f"--set model.heads={heads} --set model.head_dim={head_dim} --set model.mlp_ratio={mlp_ratio}"
+
+
+# Name, seeds, command. The rows that take longest come first.
+ROWS = [
+    ("set-2,4,8", 3, "compress --config recipes/adjoined_vit_mini_32.yaml --alpha 2,4,8"),
+    ("adjoined-4", 3, "compress --config recipes/adjoined_vit_mini_32.yaml"),
+    ("detached-4", 1, "compress --config recipes/adjoined_vit_mini_32.yaml --detach-teacher"),
+    ("swin-adjoined-4", 1, "compress --config recipes/adjoined_swin_mini_32.yaml"),
+    ("t2t-adjoined-4", 1, "compress --config recipes/adjoined_t2t_mini_32.yaml"),
+    ("swin-large", 1, "train --config recipes/swin_mini_32.yaml"),
+    ("t2t-large", 1, "train --config recipes/t2t_mini_32.yaml"),
+    ("swin-small-4", 1, "train --config recipes/swin_mini_32.yaml " + small("1,2", 16, 0.5)),
+    ("t2t-small-4", 1, "train --config recipes/t2t_mini_32.yaml " + small(2, 16, 0.5)),
+    ("large", 3, "train --config recipes/vit_mini_32.yaml"),
+    ("small-2", 1, "train --config recipes/vit_mini_32.yaml " + small(4, 32, 1)),
+    ("small-4", 3, "train --config recipes/vit_mini_32.yaml " + small(2, 32, 0.5)),
+    ("small-8", 1, "train --config recipes/vit_mini_32.yaml " + small(1, 32, 0.25)),
+]
+# A network of one row beside a network of another.
+PAIRS = [
+    (("adjoined-4", "small-4"), ("small-4", "small-4")),
+    (("adjoined-4", "small-4"), ("large", "large")),
+    (("adjoined-4", "large"), ("large", "large")),
+    (("set-2,4,8", "small-2"), ("small-2", "small-2")),
+    (("set-2,4,8", "small-4"), ("small-4", "small-4")),
+    (("set-2,4,8", "small-8"), ("small-8", "small-8")),
+    (("set-2,4,8", "large"), ("large", "large")),
+    (("detached-4", "small-4"), ("adjoined-4", "small-4")),
+    (("swin-adjoined-4", "small-4"), ("swin-small-4", "small-4")),
+    (("swin-adjoined-4", "large"), ("swin-large", "large")),
+    (("t2t-adjoined-4", "small-4"), ("t2t-small-4", "small-4")),
+    (("t2t-adjoined-4", "large"), ("t2t-large", "large")),
+]
+# Student's t at 97.5 %, by degrees of freedom.
+STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
+
+
+def networks_of(row, result):
+    """Top-1 of every network of a run."""
+    if "large" in result:
+        found = {"large": result["large"]["top1"]}
+        found.update({f"small-{small['alpha']}": small["top1"] for small in result["small"]})
+        return found
+    name = row.split("-", 1)[1] if row.split("-")[0] in ("swin", "t2t") else row
+    return {name: result["top1"]}
+
+
+def train(row, seed, command, args):
+    words = [args.adjoin, *shlex.split(command), "--data", args.data, "--seed", str(seed)]
+    words += shlex.split(args.options)
+    output = Path(args.output) / row / str(seed)
+    began = time.time()
+    done = subprocess.run(
+        [*words, "--output", output, "--json", "--progress", "silent"], capture_output=True, text=True
+    )
+    if done.returncode != 0:
+        print(f"{row}, seed {seed}: exit {done.returncode}: {done.stderr.strip()}", flush=True)
+        return None
+    result = json.loads(done.stdout)
+    found = {
+        "row": row,
+        "seed": seed,
+        "top1": networks_of(row, result),
+        "seconds": round(time.time() - began, 1),
+        "command": shlex.join(["adjoin", *words[1:]]),
+    }
+    shown = ", ".join(f"{name} {value:.2f}" for name, value in found["top1"].items())
+    print(f"{row}, seed {seed}: {shown}  ({found['seconds']:.0f} s)", flush=True)
+    return found
+
+
+def run_rows(rows, args):
+    jobs = [(name, seed, command) for name, seeds, command in rows for seed in range(min(seeds, args.seeds))]
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    results = []
+    with ThreadPoolExecutor(args.jobs) as pool:
+        for future in as_completed([pool.submit(train, *job, args) for job in jobs]):
+            if found := future.result():
+                results.append(found)
+                if args.json:
+                    Path(args.json).write_text(json.dumps({"runs": results}, indent=1) + "\n")
+    return results, len(jobs)
+
+
+def by_network(results):
+    """{(row, network): {seed: top1}}"""
+    found = {}
+    for run in results:
+        for network, top1 in run["top1"].items():
+            found.setdefault((run["row"], network), {})[run["seed"]] = top1
+    return found
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+def half_width(values):
+    """Half of the 95 % interval of a mean; None for one value."""
+    if len(values) < 2:
+        return None
+    centre = mean(values)
+    deviation = math.sqrt(sum((v - centre) ** 2 for v in values) / (len(values) - 1))
+    return STUDENT[len(values) - 1] * deviation / math.sqrt(len(values))
+
+
+def print_tables(results):
+    found = by_network(results)
+    print(f"\n{'row':16}  {'network':8}  seeds   top1  each")
+    for (row, network), tops in sorted(found.items()):
+        each = " ".join(f"{tops[seed]:.2f}" for seed in sorted(tops))
+        print(f"{row:16}  {network:8}  {len(tops):5}  {mean(tops.values()):5.2f}  {each}")
+    print(f"\n{'difference':56}  seeds    mean  95 % interval")
+    for one, other in PAIRS:
+        if one not in found or other not in found:
+            continue
+        seeds = sorted(set(found[one]) & set(found[other]))
+        differences = [found[one][seed] - found[other][seed] for seed in seeds]
+        width = half_width(differences)
+        centre = mean(differences)
+        interval = "" if width is None else f"{centre - width:+.2f} to {centre + width:+.2f}"
+        what = f"{one[1]} of {one[0]} - {other[1]} of {other[0]}"
+        print(f"{what:56}  {len(seeds):5}  {centre:+6.2f}  {interval}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Accuracy of adjoined networks beside those trained alone.")
+    parser.add_argument("files", nargs="*", help="results of earlier goes: print their table, train nothing")
+    parser.add_argument("--adjoin", help="the program")
+    parser.add_argument("--data", help="as for adjoin train")
+    parser.add_argument("--rows", help="names joined by :, default all")
+    parser.add_argument("--seeds", type=int, default=3, help="at most so many seeds")
+    parser.add_argument("--jobs", type=int, default=4, help="trainings at a time")
+    parser.add_argument("--options", default="", help="for every training: --options='--epochs 50'")
+    parser.add_argument("--output", default="runs/accuracy", help="folder of the run folders")
+    parser.add_argument("--json", help="write results here")
+    args = parser.parse_args()
+    if args.files:
+        print_tables([run for file in args.files for run in json.loads(Path(file).read_text())["runs"]])
+        return
+    if not args.adjoin or not args.data:
+        parser.error("--adjoin and --data are needed to train")
+    wanted = args.rows.split(":") if args.rows else [name for name, _, _ in ROWS]
+    unknown = set(wanted) - {name for name, _, _ in ROWS}
+    if unknown:
+        sys.exit(f"no such row: {', '.join(sorted(unknown))}; there are {', '.join(name for name, _, _ in ROWS)}")
+    results, count = run_rows([row for row in ROWS if row[0] in wanted], args)
+    print_tables(results)
+    if len(results) < count:
+        sys.exit(f"{count - len(results)} of {count} trainings failed")
+
+
+if __name__ == "__main__":
+    main()
