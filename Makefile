@@ -1,6 +1,6 @@
 # What a person types; CMake does the work. `make` alone lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench format lint headers asan tsan fuzz clean
+.PHONY: help build demo test onnx bench format lint headers asan tsan fuzz clean
 
 adjoin  := build/release/bin/adjoin
 sources  = $(shell git ls-files '*.cc' '*.h')
@@ -20,6 +20,10 @@ demo: build  ## the catalog with its costs, then one network beside its authors'
 test: build  ## all tests
 	tools/install-deps --test
 	ctest --preset release
+
+onnx: build  ## ONNX files of the published networks beside ONNX Runtime, minutes
+	tools/install-deps --test
+	ADJOIN_ALL_NETWORKS=1 OMP_WAIT_POLICY=passive build/release/tests/onnx_test
 
 bench: build  ## speed of forward, training, adjoined steps, loading and images beside Python, interleaved
 	tools/install-deps --bench

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "adjoin/core/json.h"
+#include "support/expect_error.h"
 #include "support/run_program.h"
 
 namespace adjoin {
@@ -27,6 +28,16 @@ inline Json result_of(Words args, const Words& more = {}) {
   const ProgramResult result = adjoin(std::move(args), more);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   return result.exit_code == 0 ? parse_json(result.out, "stdout") : Json();
+}
+
+/// Runs a command that must fail in one line with this code and these words.
+inline void expect_refused(int code, std::initializer_list<std::string_view> parts,
+                           const Words& args) {
+  const ProgramResult result = adjoin(args);
+  EXPECT_EQ(result.exit_code, code) << result.err;
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  for (const auto part : parts) EXPECT_TRUE(contains(result.err, part)) << part << result.err;
+  EXPECT_TRUE(result.out.empty()) << result.out;
 }
 
 /// The logits of every image of `input`, a row each.

@@ -22,15 +22,6 @@ class FilesTest : public testing::Test {
     write_input(images, spec, 3, {1, 2, 9});
   }
 
-  /// Runs a command that must fail in one line with this code and these words.
-  void expect_failure(int code, std::initializer_list<std::string_view> parts, const Words& args) {
-    const ProgramResult result = adjoin(args);
-    EXPECT_EQ(result.exit_code, code) << result.err;
-    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-    for (const auto part : parts) EXPECT_TRUE(contains(result.err, part)) << part << result.err;
-    EXPECT_TRUE(result.out.empty()) << result.out;
-  }
-
   TempFolder folder;
   ModelSpec spec = catalog_spec("vit_mini_28");
   std::string vit = folder / "vit.safetensors";
@@ -147,7 +138,7 @@ TEST_F(FilesTest, AnotherImageSizeIsInterpolatedAndSaid) {
 
 TEST_F(FilesTest, ANewHeadIsStartedOnlyWhenAsked) {
   const std::string out = folder / "new.safetensors";
-  expect_failure(3, {"head.weight is (10, 64), must be (37, 64)", "--reset-head"},
+  expect_refused(3, {"head.weight is (10, 64), must be (37, 64)", "--reset-head"},
                  {"convert", vit, out, "--set", "model.num_classes=37"});
   EXPECT_FALSE(std::filesystem::exists(out));
   const Json said =
@@ -157,62 +148,62 @@ TEST_F(FilesTest, ANewHeadIsStartedOnlyWhenAsked) {
 }
 
 TEST_F(FilesTest, WrongUsageIsCodeTwo) {
-  expect_failure(2, {"--alpha, --alphas or --keep"}, {"extract", vit, small});
-  expect_failure(2, {"one of --alpha"}, {"extract", vit, small, "--alpha", "2", "--keep", "0.5"});
-  expect_failure(2, {"alpha 3", "8 heads", "legal: 1, 2, 4, 8"},
+  expect_refused(2, {"--alpha, --alphas or --keep"}, {"extract", vit, small});
+  expect_refused(2, {"one of --alpha"}, {"extract", vit, small, "--alpha", "2", "--keep", "0.5"});
+  expect_refused(2, {"alpha 3", "8 heads", "legal: 1, 2, 4, 8"},
                  {"extract", vit, small, "--alpha", "3"});
-  expect_failure(2, {"narrow", "geometry kept"},
+  expect_refused(2, {"narrow", "geometry kept"},
                  {"extract", vit, small, "--alphas", "1,2,2,2", "--geometry", "narrow"});
-  expect_failure(2, {"narrow needs"}, {"cost", vit, "--geometry", "narrow"});
-  expect_failure(2, {"--geometry", "flat", "kept, narrow"},
+  expect_refused(2, {"narrow needs"}, {"cost", vit, "--geometry", "narrow"});
+  expect_refused(2, {"--geometry", "flat", "kept, narrow"},
                  {"cost", vit, "--alpha", "2", "--geometry", "flat"});
-  expect_failure(2, {"\"x\"", "1,2,2,4"}, {"cost", vit, "--alphas", "1,x"});
-  expect_failure(2, {"keep is 0"}, {"cost", vit, "--keep", "0"});
-  expect_failure(2, {"--alphas is empty"}, {"cost", vit, "--alphas", ""});
-  expect_failure(2, {"\"abc\" must be a whole number"}, {"cost", vit, "--alpha", "abc"});
-  expect_failure(2, {"\"0\" must be a whole number"}, {"predict", vit, images, "--top", "0"});
-  expect_failure(
+  expect_refused(2, {"\"x\"", "1,2,2,4"}, {"cost", vit, "--alphas", "1,x"});
+  expect_refused(2, {"keep is 0"}, {"cost", vit, "--keep", "0"});
+  expect_refused(2, {"--alphas is empty"}, {"cost", vit, "--alphas", ""});
+  expect_refused(2, {"\"abc\" must be a whole number"}, {"cost", vit, "--alpha", "abc"});
+  expect_refused(2, {"\"0\" must be a whole number"}, {"predict", vit, images, "--top", "0"});
+  expect_refused(
       2, {"--order", "kept"},
       {"extract", vit, small, "--alpha", "2", "--geometry", "narrow", "--order", "magnitude"});
-  expect_failure(2, {"taylor", "--inputs"},
+  expect_refused(2, {"taylor", "--inputs"},
                  {"extract", vit, small, "--alpha", "2", "--order", "taylor"});
-  expect_failure(2, {"--inputs is for"},
+  expect_refused(2, {"--inputs is for"},
                  {"extract", vit, small, "--alpha", "2", "--inputs", images});
-  expect_failure(2, {".safetensors"}, {"convert", vit, folder / "out.pth"});
-  expect_failure(2, {"--layout", "keras"}, {"convert", vit, small, "--layout", "keras"});
-  expect_failure(2, {"--dtype", "int8"}, {"convert", vit, small, "--dtype", "int8"});
-  expect_failure(2, {"leave --model out"}, {"predict", vit, images, "--model", "vit_mini_32"});
+  expect_refused(2, {".safetensors"}, {"convert", vit, folder / "out.pth"});
+  expect_refused(2, {"--layout", "keras"}, {"convert", vit, small, "--layout", "keras"});
+  expect_refused(2, {"--dtype", "int8"}, {"convert", vit, small, "--dtype", "int8"});
+  expect_refused(2, {"leave --model out"}, {"predict", vit, images, "--model", "vit_mini_32"});
   EXPECT_FALSE(std::filesystem::exists(small));
 }
 
 TEST_F(FilesTest, BadFilesAreCodeThree) {
-  expect_failure(3, {"nothing.pth", "No such file"}, {"predict", folder / "nothing.pth", images});
-  expect_failure(3, {"empty.pth"}, {"cost", folder.write("empty.pth", "")});
-  expect_failure(3, {"text.pth"},
+  expect_refused(3, {"nothing.pth", "No such file"}, {"predict", folder / "nothing.pth", images});
+  expect_refused(3, {"empty.pth"}, {"cost", folder.write("empty.pth", "")});
+  expect_refused(3, {"text.pth"},
                  {"cost", folder.write("text.pth", "not a model at all, only text")});
   std::string bytes = read_file(vit);
   bytes.resize(bytes.size() / 2);
-  expect_failure(3, {"cut.safetensors"},
+  expect_refused(3, {"cut.safetensors"},
                  {"predict", folder.write("cut.safetensors", bytes), images});
-  expect_failure(3, {"vit.safetensors", "no tensor \"input\""}, {"predict", vit, vit});
-  expect_failure(3, {"note.txt", "JPEG"}, {"predict", vit, folder.write("note.txt", "hello")});
-  expect_failure(3, {"is a folder"}, {"predict", folder.path(), images});
+  expect_refused(3, {"vit.safetensors", "no tensor \"input\""}, {"predict", vit, vit});
+  expect_refused(3, {"note.txt", "JPEG"}, {"predict", vit, folder.write("note.txt", "hello")});
+  expect_refused(3, {"is a folder"}, {"predict", folder.path(), images});
   std::filesystem::create_symlink(folder / "loop.pth", folder / "loop.pth");
-  expect_failure(3, {"loop.pth"}, {"cost", folder / "loop.pth"});
+  expect_refused(3, {"loop.pth"}, {"cost", folder / "loop.pth"});
   ASSERT_EQ(mkfifo((folder / "pipe.json").c_str(), 0600), 0);
-  expect_failure(3, {"pipe.json", "not a regular file"}, {"cost", folder / "pipe.json"});
-  expect_failure(3, {"/dev/zero", "not a regular file"},
+  expect_refused(3, {"pipe.json", "not a regular file"}, {"cost", folder / "pipe.json"});
+  expect_refused(3, {"/dev/zero", "not a regular file"},
                  {"convert", vit, small, "--classes", "/dev/zero"});
-  expect_failure(3, {"nowhere"}, {"convert", vit, folder / "nowhere/out.safetensors"});
-  expect_failure(3, {"names.txt", "1 lines", "10 classes"},
+  expect_refused(3, {"nowhere"}, {"convert", vit, folder / "nowhere/out.safetensors"});
+  expect_refused(3, {"names.txt", "1 lines", "10 classes"},
                  {"convert", vit, small, "--classes", folder.write("names.txt", "a\n")});
-  expect_failure(3, {"latin.txt", "line 2", "no UTF-8"},
+  expect_refused(3, {"latin.txt", "line 2", "no UTF-8"},
                  {"convert", vit, small, "--classes", folder.write("latin.txt", "a\n\xe9\n")});
   ModelSpec other = spec;
   other.img_size = 35;
-  expect_failure(3, {"input is (2, 1, 35, 35)", "(images, 1, 28, 28)"},
+  expect_refused(3, {"input is (2, 1, 35, 35)", "(images, 1, 28, 28)"},
                  {"predict", vit, write_input(folder / "wrong.safetensors", other, 2)});
-  expect_failure(3, {"labels must be 2 integers from 0 to 9"},
+  expect_refused(3, {"labels must be 2 integers from 0 to 9"},
                  {"predict", vit, write_input(folder / "labels.safetensors", spec, 2, {3, 10})});
 }
 
@@ -220,7 +211,7 @@ TEST_F(FilesTest, ANetworkThatAnswersNanIsANumericFailure) {
   std::string bytes = read_file(vit);
   const size_t header = 8 + *reinterpret_cast<const uint64_t*>(bytes.data());
   for (size_t i = header; i + 4 <= bytes.size(); i += 4) bytes.replace(i, 4, "\0\0\xc0\x7f", 4);
-  expect_failure(4, {"NaN"}, {"predict", folder.write("nan.safetensors", bytes), images});
+  expect_refused(4, {"NaN"}, {"predict", folder.write("nan.safetensors", bytes), images});
 }
 
 TEST_F(FilesTest, NumbersThatTheirTypeCannotHoldAreANumericFailure) {
@@ -229,11 +220,11 @@ TEST_F(FilesTest, NumbersThatTheirTypeCannotHoldAreANumericFailure) {
   const size_t header = 8 + *reinterpret_cast<const uint64_t*>(bytes.data());
   bytes.replace(header, 4, "\0\x24\x74\x49", 4);  // 1e6 in float32
   folder.write("big.safetensors", bytes);
-  expect_failure(4, {"too large for Half"}, {"convert", big, small, "--dtype", "float16"});
+  expect_refused(4, {"too large for Half"}, {"convert", big, small, "--dtype", "float16"});
   EXPECT_FALSE(std::filesystem::exists(small));
   for (size_t i = header; i + 4 <= bytes.size(); i += 4) bytes.replace(i, 4, "\0\0\xc0\x7f", 4);
   folder.write("big.safetensors", bytes);  // all NaN
-  expect_failure(4, {"importance"},
+  expect_refused(4, {"importance"},
                  {"extract", big, small, "--alpha", "2", "--order", "magnitude"});
 }
 

@@ -1,6 +1,4 @@
 // adjoin compress: a large network and small ones inside its weights, trained together.
-#include <algorithm>
-#include <chrono>
 #include <iostream>
 
 #include "adjoin/cli/arguments.h"
@@ -8,35 +6,10 @@
 #include "adjoin/compress/job.h"
 #include "adjoin/core/table.h"
 #include "adjoin/cost/cost.h"
-#include "adjoin/models/forward.h"
-#include "adjoin/models/load.h"
+#include "adjoin/models/timing.h"
 
 namespace adjoin::cli {
 namespace {
-
-/// The median time of one image on the CPU, in float32.
-double latency_ms(const std::string& file) {
-  constexpr int kWarmUp = 3;
-  constexpr int kRounds = 15;
-  const models::Model model = models::load(file);
-  const ModelSpec& spec = model.header.spec;
-  const Weights weights = model.weights.to(torch::kCPU, torch::kFloat32);
-  const auto image = torch::zeros({1, spec.in_chans, spec.img_size, spec.img_size});
-  const torch::NoGradGuard no_grad;
-  nn::Constants constants;
-  nn::Context context;
-  context.constants = &constants;
-  std::vector<double> times;
-  for (int i = 0; i < kWarmUp + kRounds; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    models::forward(spec, weights, image, context);
-    const std::chrono::duration<double, std::milli> elapsed =
-        std::chrono::steady_clock::now() - start;
-    if (i >= kWarmUp) times.push_back(elapsed.count());
-  }
-  std::nth_element(times.begin(), times.begin() + kRounds / 2, times.end());
-  return times[kRounds / 2];
-}
 
 Json network_json(const ModelSpec& spec, const train::Evaluation& evaluation,
                   const std::string& file) {
@@ -69,12 +42,16 @@ Json result_json(const std::string& run, const train::Job& job, const train::Run
           {"seconds", result.seconds}};
 }
 
+/// The median time of one image on the CPU, in float32, of each network.
 void add_latencies(Json& result) {
-  const auto add = [](Json& network) {
-    network["latency_ms"] = latency_ms(network.at("file").get<std::string>());
-  };
-  add(result.at("large"));
-  for (Json& small : result.at("small")) add(small);
+  std::vector<Json*> networks = {&result.at("large")};
+  for (Json& small : result.at("small")) networks.push_back(&small);
+  std::vector<models::Model> loaded;
+  for (const Json* network : networks) {
+    loaded.push_back(models::load(network->at("file").get<std::string>()));
+  }
+  const auto timings = models::time_networks(loaded, {});
+  for (size_t i = 0; i < networks.size(); ++i) (*networks[i])["latency_ms"] = timings[i][0].ms;
 }
 
 std::vector<std::string> averaged(const Json& result) {

@@ -23,9 +23,11 @@ int run_cost(Args args);
 int run_models(Args args);
 
 // Commands of the LibTorch part.
+int run_bench(Args args);
 int run_compress(Args args);
 int run_convert(Args args);
 int run_evaluate(Args args);
+int run_export(Args args);
 int run_extract(Args args);
 int run_predict(Args args);
 int run_train(Args args);

@@ -27,11 +27,13 @@ constexpr Command kCommands[] = {
     {"cost", "MODEL|FILE", "parameters, MACs and bytes, block by block", adjoin::cli::run_cost},
     {"extract", "FILE OUT", "the small network out of a large one, as a model file", nullptr},
     {"convert", "IN OUT", "a .pth, .safetensors or Hub folder as a model file", nullptr},
+    {"export", "FILE OUT.onnx", "a model as ONNX, checked by computing it again", nullptr},
     {"train", "--model M --data D", "one network on images with labels, through crashes", nullptr},
     {"compress", "--model M --data D --alpha A",
      "a large network and small ones inside its weights, together", nullptr},
     {"evaluate", "FILE --data D", "the accuracy of a model", nullptr},
     {"predict", "FILE INPUT...", "what a model says of images", nullptr},
+    {"bench", "FILE|MODEL...", "latency and throughput, side by side", nullptr},
     {"verify", "GOLDEN...", "our forward pass beside outputs of the authors' own code", nullptr},
 };
 

@@ -9,9 +9,6 @@
 #include "adjoin/spec/catalog.h"
 
 namespace adjoin::cli {
-namespace {
-
-/// Whether a user means a checkpoint, file or folder, rather than a name of the catalog.
 bool is_checkpoint_path(const std::string& text) {
   if (text.ends_with(".json")) return false;
   constexpr std::array<std::string_view, 7> kEndings = {".safetensors", ".pth",  ".pt", ".bin",
@@ -24,8 +21,6 @@ bool is_checkpoint_path(const std::string& text) {
   return std::find(names.begin(), names.end(), text.substr(0, text.find('.'))) == names.end() &&
          place_at(text) != Place::kNothing;
 }
-
-}  // namespace
 
 io::OpenOptions ModelOptions::open() const { return {model, parse_overrides(sets)}; }
 

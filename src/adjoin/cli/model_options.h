@@ -21,6 +21,9 @@ struct ModelOptions {
 /// `has_head_reset`: whether the command may start a new head.
 void add_model_options(CLI::App& app, ModelOptions& options, bool has_head_reset);
 
+/// Whether a user means a checkpoint, file or folder, rather than a name of the catalog.
+bool is_checkpoint_path(const std::string& text);
+
 /// The network a user means: a name of the catalog, a .json file with a spec, or a model file or
 /// folder, whose tensors must fit (positions of another grid and heads of another class count
 /// aside). `--set` is applied.

@@ -19,7 +19,8 @@ constexpr Command kCommands[] = {
     {"compress", "", "", adjoin::cli::run_compress}, {"convert", "", "", adjoin::cli::run_convert},
     {"extract", "", "", adjoin::cli::run_extract},   {"train", "", "", adjoin::cli::run_train},
     {"evaluate", "", "", adjoin::cli::run_evaluate}, {"predict", "", "", adjoin::cli::run_predict},
-    {"verify", "", "", adjoin::cli::run_verify},
+    {"verify", "", "", adjoin::cli::run_verify},     {"export", "", "", adjoin::cli::run_export},
+    {"bench", "", "", adjoin::cli::run_bench},
 };
 
 /// The first line: LibTorch's messages go on with advice and traces.

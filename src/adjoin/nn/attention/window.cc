@@ -6,11 +6,10 @@
 
 #include "adjoin/nn/attention/heads.h"
 #include "adjoin/nn/attention/softmax.h"
+#include "adjoin/spec/window.h"
 
 namespace adjoin::nn {
 namespace {
-
-constexpr double kMasked = -100;
 
 /// The relative position bias of every head, with the shift mask where windows are shifted.
 ///
@@ -37,50 +36,31 @@ torch::Tensor attention_bias(const torch::Tensor& table, const Window& window,
 }  // namespace
 
 torch::Tensor relative_position_index(int64_t window) {
-  const auto position = torch::arange(window * window);
-  const auto row = position.div(window, "floor");
-  const auto col = position.remainder(window);
-  const auto dh = row.unsqueeze(1) - row.unsqueeze(0) + window - 1;
-  const auto dw = col.unsqueeze(1) - col.unsqueeze(0) + window - 1;
-  return dh * (2 * window - 1) + dw;
+  const int64_t count = window * window;
+  return torch::tensor(relative_position_rows(window), torch::kInt64).view({count, count});
 }
 
 torch::Tensor shift_mask(const Window& window) {
-  const auto [grid, size, shift] = window;
-  const auto position = torch::arange(grid);
-  const auto band = (position >= grid - size).to(torch::kInt64) +
-                    (position >= grid - shift).to(torch::kInt64);  // 0, 1, 2 along one side
-  const auto label = band.unsqueeze(1) * 3 + band.unsqueeze(0);    // (G, G), 0..8
-  const int64_t side = grid / size;
-  const auto windows = label.view({side, size, side, size})
-                           .permute({0, 2, 1, 3})
-                           .reshape({side * side, size * size});  // (windows, M^2)
-  const auto differs = windows.unsqueeze(1) != windows.unsqueeze(2);
-  return torch::zeros(differs.sizes()).masked_fill(differs, kMasked);
+  const std::vector<bool> pairs = strangers(window);
+  std::vector<float> scores(pairs.size());
+  for (size_t i = 0; i < pairs.size(); ++i) scores[i] = pairs[i] ? float(kStrangerScore) : 0;
+  return torch::tensor(scores).view({-1, window.tokens(), window.tokens()});
 }
 
 TokenOrder window_order(const Window& window, torch::Device device, const Context& context) {
-  const auto [grid, size, shift] = window;
-  const auto kept = [&](std::string_view what, const std::function<torch::Tensor()>& make) {
-    const auto key = fmt::format("{} {} {} {} {}", what, grid, size, shift, device.str());
-    return constant(context, key, [&] { return make().to(device, torch::kInt32); });
+  const auto kept = [&](std::string_view what, auto rows) {
+    const auto key =
+        fmt::format("{} {} {} {} {}", what, window.grid, window.size, window.shift, device.str());
+    return constant(context, key,
+                    [&] { return torch::tensor(rows(window), torch::kInt32).to(device); });
   };
-  const auto tokens = [grid = grid, size = size, shift = shift] {
-    const int64_t side = grid / size;
-    const auto token = torch::arange(grid * grid).view({grid, grid});
-    return torch::roll(token, {-shift, -shift}, {0, 1})
-        .view({side, size, side, size})
-        .permute({0, 2, 1, 3})
-        .flatten();
-  };
-  return {kept("window_tokens", tokens),
-          kept("window_places", [&] { return torch::argsort(tokens()); })};
+  return {kept("window_tokens", window_tokens), kept("window_places", window_places)};
 }
 
 Branch window_attention(const Weights& weights, const std::string& prefix, const torch::Tensor& x,
                         const BlockSpec& block, const Window& window, const Context& context) {
   const int64_t batch = x.size(0);
-  const int64_t count = window.grid * window.grid / window.tokens();
+  const int64_t count = window.count();
   const double scale = 1 / std::sqrt(static_cast<double>(block.head_dim));
   const auto windows = x.view({batch * count, window.tokens(), x.size(2)});
   auto heads = project_heads(weights, prefix + "qkv.", windows, block.heads);

@@ -1,0 +1,130 @@
+// adjoin export: a model as an ONNX file, computed again from the file before it is called done.
+#include <unistd.h>
+
+#include <fstream>
+#include <iostream>
+
+#include "adjoin/cli/arguments.h"
+#include "adjoin/cli/networks.h"
+#include "adjoin/core/table.h"
+#include "adjoin/io/onnx/export.h"
+#include "adjoin/models/forward.h"
+#include "adjoin/models/onnx_run.h"
+
+namespace adjoin::cli {
+namespace {
+
+constexpr int64_t kImages = 16;      // computed on both sides
+constexpr double kTolerance = 1e-4;  // of logits, in units of the largest
+constexpr uint64_t kSeed = 0;
+
+struct Comparison {
+  double difference = 0;  ///< largest of a logit
+  double largest = 0;     ///< logit
+  int64_t agree = 0;      ///< images with the same answer
+
+  bool is_good() const {
+    return difference <= kTolerance * std::max(largest, 1.0) && agree == kImages;
+  }
+};
+
+torch::Tensor random_pixels(const ModelSpec& spec) {
+  torch::manual_seed(kSeed);
+  return torch::randint(0, 256, {kImages, spec.img_size, spec.img_size, spec.in_chans})
+      .to(torch::kUInt8);
+}
+
+/// What the network was trained on.
+torch::Tensor normalised(const torch::Tensor& pixels, const Preprocessing& preprocessing) {
+  const auto vector = [](const std::vector<double>& values) {
+    return torch::tensor(values, torch::kFloat32).view({-1, 1, 1});
+  };
+  return (pixels.permute({0, 3, 1, 2}).to(torch::kFloat32) / 255 - vector(preprocessing.mean)) /
+         vector(preprocessing.std);
+}
+
+Comparison compare(const std::string& path, const models::Model& model, bool has_preprocessing) {
+  const torch::NoGradGuard no_grad;
+  const ModelSpec& spec = model.header.spec;
+  const auto pixels = random_pixels(spec);
+  const auto images = normalised(pixels, model.header.preprocessing);
+  const auto wanted = models::forward(spec, model.weights, images).logits();
+  const auto got = models::run_onnx(path, has_preprocessing ? pixels : images);
+  return {(got - wanted).abs().max().item<double>(), wanted.abs().max().item<double>(),
+          (got.argmax(1) == wanted.argmax(1)).sum().item<int64_t>()};
+}
+
+void check_name(const std::string& path) {
+  if (!path.ends_with(".onnx")) {
+    throw Error(ErrorKind::kUsage, fmt::format("{}: the file to write must end in .onnx", path));
+  }
+}
+
+int64_t bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  return file ? static_cast<int64_t>(file.tellg()) : 0;
+}
+
+}  // namespace
+
+int run_export(Args args) {
+  CLI::App app(
+      "Writes a model as ONNX: opset 17, any batch size, class names and preprocessing inside.",
+      "export");
+  std::string in, out;
+  ModelOptions options;
+  ChoiceOptions choice;
+  io::OnnxOptions onnx;
+  bool is_json = false;
+  app.add_option("FILE", in,
+                 "a model file, .pth or Hub folder; or a name of the catalog, with start values")
+      ->required();
+  app.add_option("OUT", out, "the .onnx to write")->required();
+  app.add_flag("--with-preprocessing", onnx.has_preprocessing,
+               "the graph takes bytes (batch, height, width, channels) and normalises them; else "
+               "normalised floats (batch, channels, height, width)");
+  app.add_flag("--external-data", onnx.has_external_data,
+               "weights in a second file, OUT.data; always so above 2 GB");
+  add_choice_options(app, choice);
+  add_model_options(app, options, /*has_head_reset=*/false);
+  app.add_flag("--json", is_json, "print JSON");
+  if (!parse(app, args)) return 0;
+  check_name(out);
+  io::require_onnx();
+
+  models::Model model = load_network(in, options, choice.text());
+  model.weights = model.weights.to(torch::kCPU, torch::kFloat32);
+  const auto values = [&](const std::string& name) {
+    const auto tensor = model.weights.at(name).contiguous();
+    const float* data = tensor.data_ptr<float>();
+    return std::vector<float>(data, data + tensor.numel());
+  };
+  io::export_onnx(out, model.header, values, onnx);
+  const Comparison found = compare(out, model, onnx.has_preprocessing);
+  if (!found.is_good()) {
+    ::unlink(out.c_str());
+    throw Error(ErrorKind::kNumeric,
+                fmt::format("{}: computed from the file, logits differ by {:.1e} and {} of {} "
+                            "answers agree; nothing was written",
+                            out, found.difference, found.agree, kImages));
+  }
+  print_notes(model.notes);
+  const int64_t bytes = bytes_of(out) + (onnx.has_external_data ? bytes_of(out + ".data") : 0);
+  if (is_json) {
+    print_json({{"file", out},
+                {"bytes", bytes},
+                {"input", onnx.has_preprocessing ? "pixels" : "images"},
+                {"images", kImages},
+                {"difference", found.difference},
+                {"agree", found.agree}});
+  } else {
+    Table table({"file", ">bytes", ">logits off by", ">same answer"});
+    table.add({one_line(out), short_bytes(static_cast<double>(bytes)),
+               fmt::format("{:.1e}", found.difference),
+               fmt::format("{} of {} images", found.agree, kImages)});
+    std::cout << table.text();
+  }
+  return 0;
+}
+
+}  // namespace adjoin::cli

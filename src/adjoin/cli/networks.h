@@ -1,0 +1,18 @@
+#pragma once
+
+// Networks that a user names on a command line, with their weights.
+
+#include <string>
+
+#include "adjoin/cli/choice_options.h"
+#include "adjoin/cli/model_options.h"
+#include "adjoin/models/load.h"
+
+namespace adjoin::cli {
+
+/// A model file or folder, or a name of the catalog or .json with a spec, which gets start values:
+/// speed and form do not depend on them. With a choice, the small network inside it.
+models::Model load_network(const std::string& name_or_file, const ModelOptions& options,
+                           const ChoiceText& choice = {});
+
+}  // namespace adjoin::cli
