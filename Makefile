@@ -2,8 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help build demo test onnx bench format lint headers asan tsan fuzz clean
 
-adjoin  := build/release/bin/adjoin
-sources  = $(shell git ls-files '*.cc' '*.h')
+sources  = $(shell git ls-files '*.cc' '*.h' '*.cu' '*.cuh')
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*##  */\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -13,9 +12,9 @@ build:  ## install what is missing, configure, compile
 	cmake --preset release
 	cmake --build --preset release
 
-demo: build  ## the catalog with its costs, then one network beside its authors' output
-	$(adjoin) models
-	$(adjoin) verify tests/golden/deit_tiny_patch16_224.json
+demo: build  ## compress a small network on Fashion-MNIST, minutes; then ask it about an image
+	tools/install-deps --demo
+	tools/demo
 
 test: build  ## all tests
 	tools/install-deps --test

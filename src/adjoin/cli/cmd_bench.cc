@@ -82,7 +82,7 @@ std::string csv_text(const Json& networks) {
   for (const Json& network : networks) {
     for (const Json& run : network.at("runs")) {
       text += fmt::format(
-          "{},{:.2f},{:.3f},{},{},{:.2f},{:.2f}\n", network.at("name").get<std::string>(),
+          "{},{:.2f},{:.3f},{},{},{:.2f},{:.2f}\n", csv_cell(network.at("name").get<std::string>()),
           run.at("images_per_second").get<double>(), run.at("ms").get<double>(),
           run.at("batch").get<int64_t>(), network.at("img_size").get<int64_t>(),
           network.at("macs").get<double>() / 1e9, network.at("params").get<double>() / 1e6);
@@ -109,6 +109,7 @@ int run_bench(Args args) {
   add_choice_options(app, choice);
   app.add_option("-b,--batch-size", timing.batches, "images in a pass, several after commas")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(whole_number(1, 1 << 16))
       ->capture_default_str();
   app.add_option("--rounds", timing.rounds, "timed passes of each, in turns")

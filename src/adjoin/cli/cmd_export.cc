@@ -1,11 +1,14 @@
 // adjoin export: a model as an ONNX file, computed again from the file before it is called done.
 #include <unistd.h>
 
-#include <fstream>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <iostream>
 
 #include "adjoin/cli/arguments.h"
 #include "adjoin/cli/networks.h"
+#include "adjoin/core/atomic_file.h"
 #include "adjoin/core/table.h"
 #include "adjoin/io/onnx/export.h"
 #include "adjoin/models/forward.h"
@@ -48,10 +51,20 @@ Comparison compare(const std::string& path, const models::Model& model, bool has
   const ModelSpec& spec = model.header.spec;
   const auto pixels = random_pixels(spec);
   const auto images = normalised(pixels, model.header.preprocessing);
-  const auto wanted = models::forward(spec, model.weights, images).logits();
-  const auto got = models::run_onnx(path, has_preprocessing ? pixels : images);
-  return {(got - wanted).abs().max().item<double>(), wanted.abs().max().item<double>(),
-          (got.argmax(1) == wanted.argmax(1)).sum().item<int64_t>()};
+  Comparison result;
+  constexpr int64_t kPart = 4;
+  for (int64_t i = 0; i < kImages; i += kPart) {
+    const auto part = images.narrow(0, i, kPart);
+    const auto wanted = models::forward(spec, model.weights, part).logits();
+    const auto got = models::run_onnx(path, has_preprocessing ? pixels.narrow(0, i, kPart) : part);
+    const auto largest = [](const torch::Tensor& t) { return t.abs().max().item<double>(); };
+    // A NaN must stay: std::max would lose it.
+    const double difference = largest(got - wanted);
+    if (!(difference <= result.difference)) result.difference = difference;
+    result.largest = std::max(result.largest, largest(wanted));
+    result.agree += (got.argmax(1) == wanted.argmax(1)).sum().item<int64_t>();
+  }
+  return result;
 }
 
 void check_name(const std::string& path) {
@@ -60,10 +73,53 @@ void check_name(const std::string& path) {
   }
 }
 
-int64_t bytes_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  return file ? static_cast<int64_t>(file.tellg()) : 0;
-}
+/// A folder beside a file to come, gone when the object is: what is checked there and then moved
+/// replaces an older file only when it is good.
+class Workshop {
+ public:
+  explicit Workshop(const std::string& path) : target_(path) {
+    for (const char* ending : {"", ".data"}) AtomicFile(path + ending);  // refuses what is no file
+    std::string name = (target_.parent_path() / ".adjoin-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) {
+      throw Error(ErrorKind::kIo,
+                  fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+    }
+    folder_ = name;
+  }
+  ~Workshop() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  Workshop(const Workshop&) = delete;
+  Workshop& operator=(const Workshop&) = delete;
+
+  /// The file under its own name.
+  std::string path() const { return folder_ / target_.filename(); }
+
+  /// Moves all files to their place, the first one last; returns their bytes.
+  int64_t deliver() const {
+    uintmax_t bytes = 0;
+    for (const char* ending : {".data", ""}) {
+      const std::filesystem::path made = path() + ending;
+      if (!std::filesystem::exists(made)) {
+        ::unlink((target_.string() + ending).c_str());  // of an older export
+        continue;
+      }
+      bytes += std::filesystem::file_size(made);
+      std::error_code failure;
+      std::filesystem::rename(made, target_.string() + ending, failure);
+      if (failure) {
+        throw Error(ErrorKind::kIo, fmt::format("{}{}: cannot be written: {}", target_.string(),
+                                                ending, failure.message()));
+      }
+    }
+    return static_cast<int64_t>(bytes);
+  }
+
+ private:
+  std::filesystem::path target_;
+  std::filesystem::path folder_;
+};
 
 }  // namespace
 
@@ -99,17 +155,17 @@ int run_export(Args args) {
     const float* data = tensor.data_ptr<float>();
     return std::vector<float>(data, data + tensor.numel());
   };
-  io::export_onnx(out, model.header, values, onnx);
-  const Comparison found = compare(out, model, onnx.has_preprocessing);
+  const Workshop workshop(out);
+  io::export_onnx(workshop.path(), model.header, values, onnx);
+  const Comparison found = compare(workshop.path(), model, onnx.has_preprocessing);
   if (!found.is_good()) {
-    ::unlink(out.c_str());
     throw Error(ErrorKind::kNumeric,
                 fmt::format("{}: computed from the file, logits differ by {:.1e} and {} of {} "
                             "answers agree; nothing was written",
                             out, found.difference, found.agree, kImages));
   }
+  const int64_t bytes = workshop.deliver();
   print_notes(model.notes);
-  const int64_t bytes = bytes_of(out) + (onnx.has_external_data ? bytes_of(out + ".data") : 0);
   if (is_json) {
     print_json({{"file", out},
                 {"bytes", bytes},

@@ -21,6 +21,7 @@ struct Command {
 // Commands that need no LibTorch.
 int run_cost(Args args);
 int run_models(Args args);
+int run_report(Args args);
 
 // Commands of the LibTorch part.
 int run_bench(Args args);

@@ -34,6 +34,7 @@ constexpr Command kCommands[] = {
     {"evaluate", "FILE --data D", "the accuracy of a model", nullptr},
     {"predict", "FILE INPUT...", "what a model says of images", nullptr},
     {"bench", "FILE|MODEL...", "latency and throughput, side by side", nullptr},
+    {"report", "RUN...", "runs as pages, or as the table of a paper", adjoin::cli::run_report},
     {"verify", "GOLDEN...", "our forward pass beside outputs of the authors' own code", nullptr},
 };
 

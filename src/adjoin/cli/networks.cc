@@ -20,6 +20,9 @@ models::Model load_network(const std::string& name_or_file, const ModelOptions& 
   models::Model model = is_checkpoint_path(name_or_file)
                             ? models::load(name_or_file, {options.open()})
                             : started(resolve_model(name_or_file, options));
+  if (is_checkpoint_path(name_or_file)) {
+    model.header.provenance.parent = models::content_hash(model.weights);
+  }
   if (const auto part = chosen_part(model.header.spec, choice)) {
     model.weights = models::copies(*part, model.weights);
     model.header.spec = part->spec;

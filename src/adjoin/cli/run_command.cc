@@ -6,8 +6,10 @@
 #include "adjoin/cli/arguments.h"
 #include "adjoin/cli/model_options.h"
 #include "adjoin/cli/train_progress.h"
+#include "adjoin/core/atomic_file.h"
 #include "adjoin/core/table.h"
 #include "adjoin/cost/cost.h"
+#include "adjoin/report/html.h"
 #include "adjoin/train/checkpoint.h"
 #include "adjoin/train/dry_run.h"
 
@@ -134,6 +136,16 @@ class OneRun {
   train::Group& group_;
 };
 
+/// What the run came to, and the page that shows it.
+void write_result(Json& result) {
+  const auto folder = result.at("run").get<std::string>();
+  result["report"] = folder + "/report.html";
+  AtomicFile file(folder + "/result.json");
+  file.write(result.dump(2) + "\n");
+  file.commit();
+  report::write_report(folder);
+}
+
 std::string run_folder(const RunFlags& flags, const train::TrainConfig& config) {
   if (!flags.output.empty()) return flags.output;
   const std::string& model = config.model.empty() ? config.from : config.model;
@@ -156,6 +168,7 @@ void add_run_flags(CLI::App& app, RunFlags& flags) {
                "go on with the run in --output if it has a checkpoint, else start");
   app.add_option("--seeds", flags.seeds, "several runs, one in OUTPUT/seed-N for each")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(whole_number(0, 9'000'000'000'000'000));
   app.add_flag("--dry-run", flags.is_dry_run, "take a few steps and say what the run would need");
   app.add_option("--progress", flags.progress, "auto, bar, lines or silent")->capture_default_str();
@@ -208,14 +221,18 @@ int run_command(RunFlags flags, const RunCommand& command) {
     results.push_back(std::move(result));
   }
   if (!group->is_first()) return 0;
-  if (command.complete) {
-    for (Json& result : results) command.complete(result);
+  for (Json& result : results) {
+    if (command.complete) command.complete(result);
+    write_result(result);
   }
   if (flags.is_json) {
     print_json(is_set ? over_seeds(results, command.averaged(results[0])) : results[0]);
     return 0;
   }
   command.print(results);
+  for (const Json& result : results) {
+    fmt::print("report: {}\n", result.at("report").get<std::string>());
+  }
   return 0;
 }
 

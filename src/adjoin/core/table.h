@@ -22,6 +22,9 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+/// A cell of a CSV file, in quotes where it needs them.
+std::string csv_cell(const std::string& text);
+
 /// 5717416 -> "5,717,416".
 std::string with_commas(int64_t value);
 

@@ -12,6 +12,7 @@
 #include "adjoin/tensor/device.h"
 #include "adjoin/train/checkpoint.h"
 #include "adjoin/train/machine.h"
+#include "adjoin/train/predictions.h"
 #include "adjoin/train/run_log.h"
 #include "adjoin/train/run_state.h"
 #include "adjoin/train/schedule.h"
@@ -65,6 +66,7 @@ class Run {
   void step();
   void report(double lr);
   void finish_epoch();
+  std::vector<EvaluatedNetwork> networks() const;
   std::vector<Evaluation> evaluated();
   void write_models() const;
   double time() const {
@@ -106,7 +108,13 @@ RunResult Run::go() {
     options_.folder->cut_log(0);  // of a run that was killed before its first checkpoint
   }
   while (!state_.is_complete && stopped_by_ == 0) epoch();
-  if (stopped_by_ == 0 && options_.folder != nullptr) write_models();
+  if (stopped_by_ == 0) {
+    const Json said = predictions(networks(), val_, job_.header, job_.compute, group_);
+    if (options_.folder != nullptr) {
+      write_models();
+      options_.folder->write("predictions.json", said.dump());
+    }
+  }
   return {state_.evaluations, state_.best_top1, state_.best_epoch,
           state_.epoch,       seconds(),        stopped_by_};
 }
@@ -236,12 +244,16 @@ std::vector<Evaluation> Run::evaluated() {
     const int signal = options_.stop != nullptr ? options_.stop->received() : 0;
     if (signal != 0 && group_.size() == 1) throw Interrupted{signal};
   };
-  std::vector<EvaluatedNetwork> networks;
+  return evaluate(networks(), val_, job_.compute, group_, progress);
+}
+
+std::vector<EvaluatedNetwork> Run::networks() const {
+  std::vector<EvaluatedNetwork> result;
   for (size_t i = 0; i <= job_.inner.size(); ++i) {
-    networks.push_back({trainer_.spec(i), trainer_.judged_weights(i),
-                        i == 0 ? trainer_.spec().name : job_.inner[i - 1].name});
+    result.push_back({trainer_.spec(i), trainer_.judged_weights(i),
+                      i == 0 ? job_.name : job_.inner[i - 1].name});
   }
-  return evaluate(networks, val_, job_.compute, group_, progress);
+  return result;
 }
 
 void Run::write_epoch(const EpochReport& report) {

@@ -1,0 +1,18 @@
+#pragma once
+
+// A run as one page that needs nothing else: no network, no scripts, readable on paper.
+
+#include <string>
+#include <vector>
+
+#include "adjoin/report/run_view.h"
+
+namespace adjoin::report {
+
+/// `others`: runs whose networks are shown beside this one's as grey dots.
+std::string html_report(const RunView& run, const std::vector<RunView>& others);
+
+/// Writes report.html into the folder of a run, with the runs beside it; returns its path.
+std::string write_report(const std::string& folder);
+
+}  // namespace adjoin::report

@@ -1,0 +1,34 @@
+#pragma once
+
+// Charts as SVG text, to be put into a page. Colours are classes c0, c1, .. of the page.
+
+#include <string>
+#include <vector>
+
+#include "adjoin/report/run_view.h"
+
+namespace adjoin::report {
+
+struct Series {
+  std::string name;
+  std::vector<std::pair<double, double>> points;
+};
+
+struct Axis {
+  std::string label;
+  bool is_log = false;
+};
+
+/// Lines over a common x axis, each labelled at its end; a dot where there is one point.
+std::string line_chart(const std::vector<Series>& series, const Axis& x, const Axis& y);
+
+/// A mark per point of a series, named; series beyond `named` are grey.
+std::string scatter(const std::vector<Series>& series, size_t named, const Axis& x, const Axis& y);
+
+/// Heads and hidden units of every block: the large network's in outline, this one's filled.
+std::string architecture(const ModelSpec& large, const ModelSpec& network, size_t colour);
+
+/// Text with the characters that HTML and SVG give a meaning replaced.
+std::string escaped(std::string_view text);
+
+}  // namespace adjoin::report
