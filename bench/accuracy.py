@@ -144,6 +144,8 @@ def print_tables(results):
         if one not in found or other not in found:
             continue
         seeds = sorted(set(found[one]) & set(found[other]))
+        if not seeds:
+            continue
         differences = [found[one][seed] - found[other][seed] for seed in seeds]
         width = half_width(differences)
         centre = mean(differences)

@@ -47,16 +47,13 @@ function(adjoin_without_torch)
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
 endfunction()
 
-# adjoin_cuda_sources(<folder> <sources>): kernels for the GPUs of this machine, or those named in
-# CMAKE_CUDA_ARCHITECTURES. They know no LibTorch, and none of its flags.
+# adjoin_cuda_sources(<folder> <sources>): kernels for the GPUs of ADJOIN_CUDA_ARCHITECTURES. They
+# know no LibTorch, and none of its flags.
 function(adjoin_cuda_sources folder)
-  enable_language(CUDA)
   add_library(adjoin_${folder}_cuda OBJECT ${ARGN})
   target_include_directories(adjoin_${folder}_cuda PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_features(adjoin_${folder}_cuda PRIVATE cuda_std_20)
-  set_target_properties(adjoin_${folder}_cuda PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  if(NOT CMAKE_CUDA_ARCHITECTURES)
-    set_target_properties(adjoin_${folder}_cuda PROPERTIES CUDA_ARCHITECTURES native)
-  endif()
+  set_target_properties(adjoin_${folder}_cuda PROPERTIES POSITION_INDEPENDENT_CODE ON
+    CUDA_ARCHITECTURES "${ADJOIN_CUDA_ARCHITECTURES}")
   target_sources(adjoin_${folder} PRIVATE $<TARGET_OBJECTS:adjoin_${folder}_cuda>)
 endfunction()

@@ -1,4 +1,8 @@
 // adjoin export and adjoin bench, as a user runs them.
+#include "adjoin/io/onnx/export.h"
+
+#include <filesystem>
+
 #include "adjoin/spec/catalog.h"
 #include "cli/commands.h"
 #include "support/model_files.h"
@@ -10,6 +14,7 @@ namespace {
 class ExportTest : public testing::Test {
  protected:
   void SetUp() override {
+    if (!io::has_onnx()) GTEST_SKIP() << "this build has no ONNX";
     const ModelSpec spec = catalog_spec("swin_mini_28");
     io::ModelHeader header{spec, {}, default_preprocessing(spec), {}};
     for (int64_t i = 0; i < spec.num_classes; ++i)
@@ -52,11 +57,20 @@ TEST_F(ExportTest, SaysWhatIsWrong) {
   expect_refused(3, {"cannot be written"}, {"export", model, folder / "no/such/folder.onnx"});
   expect_refused(2, {"alpha"}, {"export", model, out, "--alpha", "3"});
   EXPECT_TRUE(read_file(out).empty());
+  const std::string older = folder.write("older.onnx", "what was there");
+  std::filesystem::create_directory(folder / "folder.onnx");
+  expect_refused(3, {"folder.onnx"}, {"export", model, folder / "folder.onnx", "--external-data"});
+  expect_refused(2, {"alpha"}, {"export", model, older, "--alpha", "3"});
+  EXPECT_EQ(read_file(older), "what was there");
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    EXPECT_FALSE(entry.path().filename().string().starts_with(".adjoin")) << "was left behind";
+    EXPECT_FALSE(entry.path().string().ends_with(".data")) << "was left behind";
+  }
 }
 
 TEST_F(ExportTest, BenchTimesFilesAndNamesSideBySide) {
   const std::string csv = folder / "bench.csv";
-  const Json json = result_of({"bench", model, "vit_mini_28", "--alpha", "2", "--batch-size", "1,2",
+  const Json json = result_of({"bench", "--batch-size", "1,2", model, "vit_mini_28", "--alpha", "2",
                                "--rounds", "3", "--threads", "1", "--csv", csv});
   EXPECT_EQ(json.at("threads"), 1);
   const Json& networks = json.at("networks");

@@ -1,13 +1,16 @@
 #include "adjoin/models/onnx_run.h"
 
+#include <ATen/WrapDimUtils.h>
 #include <fmt/format.h>
 #include <onnx/onnx_pb.h>
 
+#include <charconv>
 #include <fstream>
 #include <functional>
 #include <map>
 
 #include "adjoin/core/error.h"
+#include "adjoin/tensor/device.h"
 
 namespace adjoin::models {
 namespace {
@@ -47,6 +50,11 @@ class Node {
 using Values = std::vector<torch::Tensor>;
 using Compute = std::function<Values(const Node& node, const Values& in)>;
 
+struct Operator {
+  size_t inputs;  ///< at least
+  Compute compute;
+};
+
 std::vector<int64_t> numbers(const torch::Tensor& tensor) {
   const auto whole = tensor.to(torch::kInt64).contiguous().flatten();
   return {whole.data_ptr<int64_t>(), whole.data_ptr<int64_t>() + whole.numel()};
@@ -63,7 +71,7 @@ Values reshape(const Node& /*node*/, const Values& in) {
 Values slice(const Node& /*node*/, const Values& in) {
   torch::Tensor x = in[0];
   const auto begins = numbers(in[1]), ends = numbers(in[2]), axes = numbers(in[3]);
-  for (size_t i = 0; i < axes.size(); ++i) x = x.slice(axes[i], begins[i], ends[i]);
+  for (size_t i = 0; i < axes.size(); ++i) x = x.slice(axes[i], begins.at(i), ends.at(i));
   return {x};
 }
 
@@ -79,7 +87,7 @@ Values pad(const Node& /*node*/, const Values& in) {
 
 /// Gather: an index of several axes takes the place of one.
 Values gather(const Node& node, const Values& in) {
-  const int64_t axis = node.integer("axis", 0);
+  const int64_t axis = at::maybe_wrap_dim(node.integer("axis", 0), in[0].dim());
   const auto picked = in[0].index_select(axis, in[1].flatten());
   std::vector<int64_t> shape = in[0].sizes().vec();
   shape.erase(shape.begin() + axis);
@@ -88,52 +96,62 @@ Values gather(const Node& node, const Values& in) {
 }
 
 /// The operators that io/onnx writes.
-const std::map<std::string, Compute>& operators() {
-  static const std::map<std::string, Compute> table = {
-      {"Add", [](const Node&, const Values& in) { return Values{in[0] + in[1]}; }},
-      {"Sub", [](const Node&, const Values& in) { return Values{in[0] - in[1]}; }},
-      {"Mul", [](const Node&, const Values& in) { return Values{in[0] * in[1]}; }},
-      {"Div", [](const Node&, const Values& in) { return Values{in[0] / in[1]}; }},
-      {"Erf", [](const Node&, const Values& in) { return Values{torch::erf(in[0])}; }},
-      {"Exp", [](const Node&, const Values& in) { return Values{torch::exp(in[0])}; }},
-      {"MatMul", [](const Node&, const Values& in) { return Values{torch::matmul(in[0], in[1])}; }},
-      {"Identity", [](const Node&, const Values& in) { return Values{in[0]}; }},
-      {"Cast", [](const Node&, const Values& in) { return Values{in[0].to(torch::kFloat32)}; }},
-      {"Reshape", reshape},
-      {"Slice", slice},
-      {"Pad", pad},
-      {"Gather", gather},
-      {"Transpose", [](const Node& node,
-                       const Values& in) { return Values{in[0].permute(node.integers("perm"))}; }},
+const std::map<std::string, Operator>& operators() {
+  static const std::map<std::string, Operator> table = {
+      {"Add", {2, [](const Node&, const Values& in) { return Values{in[0] + in[1]}; }}},
+      {"Sub", {2, [](const Node&, const Values& in) { return Values{in[0] - in[1]}; }}},
+      {"Mul", {2, [](const Node&, const Values& in) { return Values{in[0] * in[1]}; }}},
+      {"Div", {2, [](const Node&, const Values& in) { return Values{in[0] / in[1]}; }}},
+      {"Erf", {1, [](const Node&, const Values& in) { return Values{torch::erf(in[0])}; }}},
+      {"Exp", {1, [](const Node&, const Values& in) { return Values{torch::exp(in[0])}; }}},
+      {"MatMul",
+       {2, [](const Node&, const Values& in) { return Values{torch::matmul(in[0], in[1])}; }}},
+      {"Identity", {1, [](const Node&, const Values& in) { return Values{in[0]}; }}},
+      {"Cast",
+       {1, [](const Node&, const Values& in) { return Values{in[0].to(torch::kFloat32)}; }}},
+      {"Reshape", {2, reshape}},
+      {"Slice", {4, slice}},
+      {"Pad", {2, pad}},
+      {"Gather", {2, gather}},
+      {"Transpose",
+       {1, [](const Node& node,
+              const Values& in) { return Values{in[0].permute(node.integers("perm"))}; }}},
       {"Split",
-       [](const Node& node, const Values& in) {
-         return in[0].chunk(node.proto().output_size(), node.integer("axis", 0));
-       }},
-      {"Concat", [](const Node& node,
-                    const Values& in) { return Values{torch::cat(in, node.integer("axis", 0))}; }},
+       {1,
+        [](const Node& node, const Values& in) {
+          return in[0].chunk(node.proto().output_size(), node.integer("axis", 0));
+        }}},
+      {"Concat",
+       {1, [](const Node& node,
+              const Values& in) { return Values{torch::cat(in, node.integer("axis", 0))}; }}},
       {"Expand",
-       [](const Node&, const Values& in) { return Values{in[0].expand(numbers(in[1]))}; }},
+       {2, [](const Node&, const Values& in) { return Values{in[0].expand(numbers(in[1]))}; }}},
       {"Shape",
-       [](const Node&, const Values& in) { return Values{torch::tensor(in[0].sizes().vec())}; }},
+       {1,
+        [](const Node&, const Values& in) { return Values{torch::tensor(in[0].sizes().vec())}; }}},
       {"Softmax",
-       [](const Node& node, const Values& in) {
-         return Values{torch::softmax(in[0], node.integer("axis", -1))};
-       }},
+       {1,
+        [](const Node& node, const Values& in) {
+          return Values{torch::softmax(in[0], node.integer("axis", -1))};
+        }}},
       {"ReduceSum",
-       [](const Node&, const Values& in) { return Values{in[0].sum(numbers(in[1]), true)}; }},
+       {2, [](const Node&, const Values& in) { return Values{in[0].sum(numbers(in[1]), true)}; }}},
       {"ReduceMean",
-       [](const Node& node, const Values& in) {
-         return Values{in[0].mean(node.integers("axes"), node.integer("keepdims", 1) != 0)};
-       }},
+       {1,
+        [](const Node& node, const Values& in) {
+          return Values{in[0].mean(node.integers("axes"), node.integer("keepdims", 1) != 0)};
+        }}},
       {"LayerNormalization",
-       [](const Node& node, const Values& in) {
-         return Values{
-             torch::layer_norm(in[0], in[1].sizes(), in[1], in[2], node.real("epsilon", 1e-5))};
-       }},
+       {3,
+        [](const Node& node, const Values& in) {
+          return Values{
+              torch::layer_norm(in[0], in[1].sizes(), in[1], in[2], node.real("epsilon", 1e-5))};
+        }}},
       {"Conv",
-       [](const Node& node, const Values& in) {
-         return Values{torch::conv2d(in[0], in[1], in[2], node.integers("strides"))};
-       }},
+       {3,
+        [](const Node& node, const Values& in) {
+          return Values{torch::conv2d(in[0], in[1], in[2], node.integers("strides"))};
+        }}},
   };
   return table;
 }
@@ -154,21 +172,35 @@ class Graph {
     if (graph.input_size() != 1 || graph.output_size() != 1)
       fail("must have one input and one output");
     values_[graph.input(0).name()] = input;
+    std::map<std::string, int> uses;  // still to come
     for (const onnx::NodeProto& proto : graph.node()) {
-      const auto known = operators().find(proto.op_type());
-      if (known == operators().end())
-        fail("has the operator " + proto.op_type() + ", which we never write");
-      Values in;
-      for (const std::string& name : proto.input()) in.push_back(value(name));
-      const Values out = known->second(Node(proto), in);
-      for (int i = 0; i < proto.output_size(); ++i) {
-        values_[proto.output(i)] = out.at(static_cast<size_t>(i));
+      for (const std::string& name : proto.input()) ++uses[name];
+    }
+    ++uses[graph.output(0).name()];
+    for (const onnx::NodeProto& proto : graph.node()) {
+      compute(proto);
+      for (const std::string& name : proto.input()) {
+        if (--uses[name] == 0) values_.erase(name);
       }
     }
     return value(graph.output(0).name());
   }
 
  private:
+  void compute(const onnx::NodeProto& proto) {
+    const auto known = operators().find(proto.op_type());
+    if (known == operators().end()) {
+      fail("has the operator " + proto.op_type() + ", which we never write");
+    }
+    Values in;
+    for (const std::string& name : proto.input()) in.push_back(value(name));
+    if (in.size() < known->second.inputs) fail(proto.name() + " has too few inputs");
+    const Values out = known->second.compute(Node(proto), in);
+    for (int i = 0; i < proto.output_size(); ++i) {
+      values_[proto.output(i)] = out.at(static_cast<size_t>(i));
+    }
+  }
+
   [[noreturn]] void fail(const std::string& what) const {
     throw Error(ErrorKind::kData, path_ + ": " + what);
   }
@@ -185,25 +217,44 @@ class Graph {
       fail(proto.name() + " is of a type we never write");
     }
     const std::vector<int64_t> shape(proto.dims().begin(), proto.dims().end());
+    constexpr int64_t kMost = int64_t{1} << 34;  // numbers of a tensor
+    int64_t count = 1;
+    for (const int64_t size : shape) {
+      if (size < 0 || (size > 0 && count > kMost / size)) fail(proto.name() + " has no such shape");
+      count *= size;
+    }
+    const size_t wanted = static_cast<size_t>(count) * (is_float ? sizeof(float) : sizeof(int64_t));
+    const std::string bytes = proto.data_location() == onnx::TensorProto::EXTERNAL
+                                  ? outside(proto, wanted)
+                                  : proto.raw_data();
+    if (bytes.size() != wanted) fail(proto.name() + " has another size than its shape says");
     auto tensor = torch::empty(shape, is_float ? torch::kFloat32 : torch::kInt64);
-    const std::string bytes =
-        proto.data_location() == onnx::TensorProto::EXTERNAL ? outside(proto) : proto.raw_data();
-    if (bytes.size() != tensor.nbytes())
-      fail(proto.name() + " has another size than its shape says");
     std::copy(bytes.begin(), bytes.end(), static_cast<char*>(tensor.data_ptr()));
     return tensor;
   }
 
-  /// Bytes in the file beside this one.
-  std::string outside(const onnx::TensorProto& proto) const {
+  /// Bytes in a file beside this one.
+  std::string outside(const onnx::TensorProto& proto, size_t length) const {
     std::map<std::string, std::string> said;
     for (const auto& entry : proto.external_data()) said[entry.key()] = entry.value();
-    const std::string folder = path_.substr(0, path_.rfind('/') + 1);
-    std::ifstream file(folder + said["location"], std::ios::binary);
-    std::string bytes(std::stoull(said["length"]), '\0');
-    file.seekg(static_cast<std::streamoff>(std::stoull(said["offset"])));
+    const std::string location = said["location"];
+    uint64_t offset = 0;
+    const std::string& digits = said["offset"];
+    const auto end = digits.data() + digits.size();
+    const auto parsed = std::from_chars(digits.data(), end, offset);
+    if (location.empty() || location.find('/') != std::string::npos || parsed.ptr != end ||
+        parsed.ec != std::errc()) {
+      fail(proto.name() + " does not say where in which file beside it its values are");
+    }
+    std::ifstream file(path_.substr(0, path_.rfind('/') + 1) + location, std::ios::binary);
+    file.seekg(0, std::ios::end);
+    const auto size = static_cast<uint64_t>(std::max<std::streamoff>(file.tellg(), 0));
+    if (!file || offset > size || length > size - offset)
+      fail(location + " is missing or too short");
+    std::string bytes(length, '\0');
+    file.seekg(static_cast<std::streamoff>(offset));
     if (!file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) {
-      fail(said["location"] + " is missing or too short");
+      fail(location + " is missing or too short");
     }
     return bytes;
   }
@@ -217,7 +268,16 @@ class Graph {
 
 torch::Tensor run_onnx(const std::string& path, const torch::Tensor& input) {
   const torch::NoGradGuard no_grad;
-  return Graph(path).run(input);
+  try {
+    return Graph(path).run(input);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& e) {
+    if (is_out_of_memory(e)) throw;
+    const std::string what = e.what();
+    throw Error(ErrorKind::kData,
+                path + ": cannot be computed: " + what.substr(0, what.find('\n')));
+  }
 }
 
 }  // namespace adjoin::models

@@ -23,9 +23,26 @@ class Runner {
         weights_(model.weights.to(device_, type_)) {}
 
   /// Milliseconds of one pass.
-  double run(int64_t batch) {
-    const auto images = torch::zeros({batch, spec_.in_chans, spec_.img_size, spec_.img_size},
-                                     torch::TensorOptions().device(device_).dtype(type_));
+  double run(int64_t batch) { return run(images_of(batch)); }
+
+  /// The most bytes of a pass, above its weights.
+  int64_t memory(int64_t batch) {
+    if (!device_.is_cpu()) return 0;
+    const auto images = images_of(batch);
+    run(images);  // makes what it keeps
+    MemoryWatch watch;
+    watch.reset();
+    run(images);
+    return watch.peak();
+  }
+
+ private:
+  torch::Tensor images_of(int64_t batch) const {
+    return torch::zeros({batch, spec_.in_chans, spec_.img_size, spec_.img_size},
+                        torch::TensorOptions().device(device_).dtype(type_));
+  }
+
+  double run(const torch::Tensor& images) {
     const torch::NoGradGuard no_grad;
     const Autocast autocast(device_, has_autocast_);
     nn::Context context;
@@ -38,16 +55,6 @@ class Runner {
         .count();
   }
 
-  /// The most bytes of a pass, above its weights.
-  int64_t memory(int64_t batch) {
-    if (!device_.is_cpu()) return 0;
-    MemoryWatch watch;
-    watch.reset();
-    run(batch);
-    return watch.peak();
-  }
-
- private:
   void wait() const {
     if (device_.is_cuda()) torch::cuda::synchronize(device_.index());
   }

@@ -6,7 +6,6 @@
 #include "adjoin/nn/kernels/columns.h"
 #include "adjoin/nn/kernels/dispatch.h"
 #include "adjoin/nn/linear.h"
-#include "adjoin/tensor/recording.h"
 
 namespace adjoin::nn {
 namespace {

@@ -15,18 +15,16 @@ torch::Tensor matrix_of(const Weights& weights, const std::string& name, int64_t
 
 #if ADJOIN_TORCH >= 20800
 
-/// A product in bfloat16 whose gradient for the weights is summed, and comes, in float32: autocast
-/// would round it to bfloat16 first and take two steps more.
+/// A product of bfloat16 values whose gradient for the weights is summed, and comes, in float32:
+/// autocast would round it to bfloat16 first and take two steps more.
 class NarrowLinear : public torch::autograd::Function<NarrowLinear> {
  public:
   static torch::Tensor forward(torch::autograd::AutogradContext* ctx, const torch::Tensor& x,
                                const torch::Tensor& weight,
                                const TorchOptional<torch::Tensor>& bias) {
-    const auto narrow_x = x.to(torch::kBFloat16);
     const auto narrow_weight = weight.to(torch::kBFloat16);
-    ctx->save_for_backward({x, weight, or_undefined(bias), narrow_x, narrow_weight});
-    return torch::linear(narrow_x, narrow_weight,
-                         bias ? bias->to(torch::kBFloat16) : torch::Tensor());
+    ctx->save_for_backward({x, weight, or_undefined(bias), narrow_weight});
+    return torch::linear(x, narrow_weight, bias ? bias->to(torch::kBFloat16) : torch::Tensor());
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
@@ -40,9 +38,9 @@ class NarrowLinear : public torch::autograd::Function<NarrowLinear> {
     }
     const auto rows = grad.flatten(0, -2);
     torch::autograd::variable_list grads(3);
-    if (ctx->needs_input_grad(0)) grads[0] = grad.matmul(saved[4]).to(x.scalar_type());
+    if (ctx->needs_input_grad(0)) grads[0] = grad.matmul(saved[3]);
     if (ctx->needs_input_grad(1)) {
-      grads[1] = at::mm(rows.t(), saved[3].flatten(0, -2), torch::kFloat32);
+      grads[1] = at::mm(rows.t(), x.flatten(0, -2), torch::kFloat32);
     }
     if (bias.defined() && ctx->needs_input_grad(2)) {
       grads[2] = rows.sum(at::IntArrayRef{0}, /*keepdim=*/false, torch::kFloat32);
@@ -57,7 +55,7 @@ torch::Tensor affine(const torch::Tensor& x, const torch::Tensor& weight,
                      const torch::Tensor& bias) {
 #if ADJOIN_TORCH >= 20800
   if (x.is_cuda() && is_autocast_on(x.device()) && weight.scalar_type() == torch::kFloat32) {
-    return NarrowLinear::apply(x, weight, optional(bias));
+    return NarrowLinear::apply(x.to(torch::kBFloat16), weight, optional(bias));
   }
 #endif
   return torch::linear(x, weight, bias);

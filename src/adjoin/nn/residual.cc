@@ -7,7 +7,6 @@
 #include "adjoin/nn/kernels/add_norm.h"
 #include "adjoin/nn/kernels/dispatch.h"
 #include "adjoin/nn/linear.h"
-#include "adjoin/tensor/device.h"
 
 namespace adjoin::nn {
 namespace {
@@ -237,11 +236,6 @@ class AddAndNorm : public torch::autograd::Function<AddAndNorm> {
   }
 };
 
-/// The type products are computed in.
-torch::ScalarType product_type(const torch::Tensor& x) {
-  return is_autocast_on(x.device()) ? torch::kBFloat16 : x.scalar_type();
-}
-
 /// Whether the kernels know these types and shapes.
 bool is_fusible(const Inputs& in, torch::ScalarType value_type) {
   const torch::ScalarType type = in.sum.scalar_type();
@@ -252,6 +246,17 @@ bool is_fusible(const Inputs& in, torch::ScalarType value_type) {
                          is_alike(in.bias, type) && is_alike(in.branch.bias, type) &&
                          is_alike(in.branch.value, value_type);
   if (!has_types || in.sum.dim() != 3 || in.sum.numel() == 0) return false;
+  const auto has = [&](const torch::Tensor& tensor, int64_t count) {
+    return !tensor.defined() || (tensor.numel() == count && tensor.device() == in.sum.device());
+  };
+  const Branch& branch = in.branch;
+  if (!has(in.weight, in.sum.size(2)) || !has(in.bias, in.sum.size(2)) ||
+      !has(branch.bias, in.sum.size(2)) || !has(branch.value, in.sum.numel()) ||
+      !has(branch.scale, in.sum.size(0)) || !is_alike(branch.scale, type) ||
+      !has(branch.order.places, in.sum.size(1)) || !has(in.order.places, in.sum.size(1)) ||
+      !is_alike(branch.order.places, torch::kInt32) || !is_alike(in.order.places, torch::kInt32)) {
+    return false;
+  }
   return in.sum.is_cpu() ? value_type == type
                          : kHasCuda && in.sum.is_cuda() && in.sum.size(2) <= kMostWidth;
 }

@@ -13,25 +13,13 @@
 
 namespace adjoin {
 
-/// Counts all that LibTorch allocates on the CPU while it lives. One at a time.
-class MemoryWatch : public c10::Allocator {
+/// Counts all that LibTorch allocates on the CPU while one lives. One at a time.
+class MemoryWatch {
  public:
-  MemoryWatch() : before_(c10::GetCPUAllocator()) { c10::SetCPUAllocator(this, kPriority); }
-  ~MemoryWatch() override { c10::SetCPUAllocator(before_, kPriority); }
-
-  c10::DataPtr allocate(size_t bytes) const override {
-    // The size stands before the data: LibTorch wants the data's own address back.
-    auto* block =
-        static_cast<char*>(std::aligned_alloc(kRoom, (bytes + 2 * kRoom - 1) / kRoom * kRoom));
-    if (block == nullptr) throw std::bad_alloc();
-    *reinterpret_cast<int64_t*>(block) = static_cast<int64_t>(bytes);
-    const int64_t now = current_ += static_cast<int64_t>(bytes);
-    for (int64_t most = peak_; now > most && !peak_.compare_exchange_weak(most, now);) {
-    }
-    return {block + kRoom, block + kRoom, &release, torch::Device(torch::kCPU)};
-  }
-
-  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+  MemoryWatch() : before_(c10::GetCPUAllocator()) { c10::SetCPUAllocator(counting(), kPriority); }
+  ~MemoryWatch() { c10::SetCPUAllocator(before_, kPriority); }
+  MemoryWatch(const MemoryWatch&) = delete;
+  MemoryWatch& operator=(const MemoryWatch&) = delete;
 
   /// The peak is counted from here, above what is taken now.
   void reset() {
@@ -43,6 +31,37 @@ class MemoryWatch : public c10::Allocator {
  private:
   static constexpr uint8_t kPriority = 200;
   static constexpr size_t kRoom = 64;
+
+  /// For good: tensors made meanwhile may live longer than the watch.
+  class Counting : public c10::Allocator {
+   public:
+#if ADJOIN_TORCH >= 20300
+    c10::DataPtr allocate(size_t bytes) override { return take(bytes); }
+    void copy_data(void* to, const void* from, size_t bytes) const override {
+      default_copy_data(to, from, bytes);
+    }
+#else
+    c10::DataPtr allocate(size_t bytes) const override { return take(bytes); }
+#endif
+    c10::DeleterFnPtr raw_deleter() const override { return &release; }
+  };
+
+  static Counting* counting() {
+    static Counting one;
+    return &one;
+  }
+
+  static c10::DataPtr take(size_t bytes) {
+    // The size stands before the data: LibTorch wants the data's own address back.
+    auto* block =
+        static_cast<char*>(std::aligned_alloc(kRoom, (bytes + 2 * kRoom - 1) / kRoom * kRoom));
+    if (block == nullptr) throw std::bad_alloc();
+    *reinterpret_cast<int64_t*>(block) = static_cast<int64_t>(bytes);
+    const int64_t now = current_ += static_cast<int64_t>(bytes);
+    for (int64_t most = peak_; now > most && !peak_.compare_exchange_weak(most, now);) {
+    }
+    return {block + kRoom, block + kRoom, &release, torch::Device(torch::kCPU)};
+  }
 
   static void release(void* data) {
     auto* block = static_cast<char*>(data) - kRoom;

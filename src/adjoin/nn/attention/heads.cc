@@ -6,7 +6,6 @@
 #include "adjoin/nn/kernels/columns.h"
 #include "adjoin/nn/kernels/dispatch.h"
 #include "adjoin/nn/linear.h"
-#include "adjoin/tensor/recording.h"
 
 namespace adjoin::nn {
 namespace {
@@ -77,10 +76,10 @@ std::vector<torch::Tensor> project_heads(const Weights& weights, const std::stri
   if (!kHasCuda || !x.is_cuda() || !bias.defined() || !torch::GradMode::is_enabled()) {
     return split_heads(linear(weights, prefix, x), heads);
   }
-  const auto qkv = linear_of_constant_bias(weights, prefix, x);
-  if (!is_known_type(qkv.scalar_type(), bias.scalar_type()) || qkv.numel() == 0) {
+  if (!is_known_type(product_type(x), bias.scalar_type()) || x.numel() == 0) {
     return split_heads(linear(weights, prefix, x), heads);
   }
+  const auto qkv = linear_of_constant_bias(weights, prefix, x);
   const c10::OptionalDeviceGuard guard(x.device());
   return SplitHeads::apply(qkv, bias, heads);
 }

@@ -196,7 +196,8 @@ void join_heads_on_gpu(const std::array<HeadsPart<V>, 3>& from, const HeadsShape
     launch<S, kN>(step, shape.images * shape.tokens, 3 * part_width, parts, sums, stream);
   };
   const bool is_packed = std::all_of(from.begin(), from.end(), [&](const HeadsPart<V>& part) {
-    return (part.image | part.token | part.head | shape.dim) % kPack<V> == 0;
+    return (part.image | part.token | part.head | shape.dim) % kPack<V> == 0 &&
+           reinterpret_cast<uintptr_t>(part.data) % 16 == 0;
   });
   if (is_packed) {
     run(std::integral_constant<int, kPack<V>>());

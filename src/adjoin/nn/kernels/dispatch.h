@@ -3,6 +3,7 @@
 // From tensors to the types that kernels are written for.
 
 #include "adjoin/nn/kernels/bf16.h"
+#include "adjoin/tensor/device.h"
 #include "adjoin/tensor/recording.h"
 
 namespace adjoin::nn {
@@ -18,6 +19,11 @@ T* data(const torch::Tensor& tensor) {
 inline bool is_known_type(torch::ScalarType value, torch::ScalarType wide) {
   if (wide == torch::kFloat64) return value == wide;
   return wide == torch::kFloat32 && (value == wide || (kHasCuda && value == torch::kBFloat16));
+}
+
+/// The type that products of a tensor are computed in.
+inline torch::ScalarType product_type(const torch::Tensor& x) {
+  return is_autocast_on(x.device()) ? torch::kBFloat16 : x.scalar_type();
 }
 
 /// Calls work<S, V>() with the types of sums and of values, for a type of values that is known.
