@@ -31,7 +31,7 @@ def small(heads, head_dim, mlp_ratio):
 
 # Name, seeds, command. The rows that take longest come first.
 ROWS = [
-    ("set-2,4,8", 3, "compress --config recipes/adjoined_vit_mini_32.yaml --alpha 2,4,8"),
+    ("set-2-4-8", 3, "compress --config recipes/adjoined_vit_mini_32.yaml --alpha 2,4,8"),
     ("adjoined-4", 3, "compress --config recipes/adjoined_vit_mini_32.yaml"),
     ("detached-4", 1, "compress --config recipes/adjoined_vit_mini_32.yaml --detach-teacher"),
     ("swin-adjoined-4", 1, "compress --config recipes/adjoined_swin_mini_32.yaml"),
@@ -50,10 +50,10 @@ PAIRS = [
     (("adjoined-4", "small-4"), ("small-4", "small-4")),
     (("adjoined-4", "small-4"), ("large", "large")),
     (("adjoined-4", "large"), ("large", "large")),
-    (("set-2,4,8", "small-2"), ("small-2", "small-2")),
-    (("set-2,4,8", "small-4"), ("small-4", "small-4")),
-    (("set-2,4,8", "small-8"), ("small-8", "small-8")),
-    (("set-2,4,8", "large"), ("large", "large")),
+    (("set-2-4-8", "small-2"), ("small-2", "small-2")),
+    (("set-2-4-8", "small-4"), ("small-4", "small-4")),
+    (("set-2-4-8", "small-8"), ("small-8", "small-8")),
+    (("set-2-4-8", "large"), ("large", "large")),
     (("detached-4", "small-4"), ("adjoined-4", "small-4")),
     (("swin-adjoined-4", "small-4"), ("swin-small-4", "small-4")),
     (("swin-adjoined-4", "large"), ("swin-large", "large")),
@@ -159,7 +159,7 @@ def main():
     parser.add_argument("files", nargs="*", help="results of earlier goes: print their table, train nothing")
     parser.add_argument("--adjoin", help="the program")
     parser.add_argument("--data", help="as for adjoin train")
-    parser.add_argument("--rows", help="names joined by :, default all")
+    parser.add_argument("--rows", help="comma-separated names; default all")
     parser.add_argument("--seeds", type=int, default=3, help="at most so many seeds")
     parser.add_argument("--jobs", type=int, default=4, help="trainings at a time")
     parser.add_argument("--options", default="", help="for every training: --options='--epochs 50'")
@@ -171,7 +171,7 @@ def main():
         return
     if not args.adjoin or not args.data:
         parser.error("--adjoin and --data are needed to train")
-    wanted = args.rows.split(":") if args.rows else [name for name, _, _ in ROWS]
+    wanted = args.rows.split(",") if args.rows else [name for name, _, _ in ROWS]
     unknown = set(wanted) - {name for name, _, _ in ROWS}
     if unknown:
         sys.exit(f"no such row: {', '.join(sorted(unknown))}; there are {', '.join(name for name, _, _ in ROWS)}")

@@ -61,6 +61,28 @@ class CompressTest : public testing::TestWithParam<const char*> {
     }
     EXPECT_EQ(result_of({"cost", small[1].at("file").get<std::string>()}).at("params"),
               small[1].at("params"));
+    expect_predictions(result, run);
+    EXPECT_EQ(result.at("report"), run + "/report.html");
+    EXPECT_NE(read_file(run + "/report.html").find("small-4"), std::string::npos);
+  }
+
+  /// Right answers class by class come to the accuracy of the whole.
+  static void expect_predictions(const Json& result, const std::string& run) {
+    const Json said = read_json_file(run + "/predictions.json");
+    EXPECT_EQ(said.at("samples").size(), 12U);
+    for (const auto& [name, top1] : {std::pair("large", result.at("large").at("top1")),
+                                     std::pair("small-2", result.at("small")[0].at("top1")),
+                                     std::pair("small-4", result.at("small")[1].at("top1"))}) {
+      double right = 0;
+      double images = 0;
+      for (size_t i = 0; i < said.at("images").size(); ++i) {
+        const auto count = said.at("images")[i].get<double>();
+        images += count;
+        right += count * said.at("correct").at(name)[i].get<double>();
+      }
+      EXPECT_EQ(images, 40);
+      EXPECT_NEAR(right / images, top1.get<double>(), 1e-9) << name;
+    }
   }
 
   /// Starts or resumes a run and stops it after so many lines of its log; false when it ended

@@ -128,6 +128,8 @@ int run_bench(Args args) {
   timing.dtype = parse_dtype(dtype);
   prepare_torch(static_cast<int>(threads));
 
+  std::optional<AtomicFile> csv_file;  // refused now rather than when all is measured
+  if (!csv.empty()) csv_file.emplace(csv);
   std::vector<models::Model> loaded;
   std::vector<Network> networks;
   const auto add = [&](const std::string& name, models::Model model) {
@@ -148,10 +150,9 @@ int run_bench(Args args) {
     progress.update(done, "");
   });
   const Json json = to_json(networks, results);
-  if (!csv.empty()) {
-    AtomicFile file(csv);
-    file.write(csv_text(json));
-    file.commit();
+  if (csv_file) {
+    csv_file->write(csv_text(json));
+    csv_file->commit();
   }
   if (is_json) {
     print_json({{"device", device},

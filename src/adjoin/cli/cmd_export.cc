@@ -10,6 +10,7 @@
 #include "adjoin/cli/networks.h"
 #include "adjoin/core/atomic_file.h"
 #include "adjoin/core/table.h"
+#include "adjoin/data/transform.h"
 #include "adjoin/io/onnx/export.h"
 #include "adjoin/models/forward.h"
 #include "adjoin/models/onnx_run.h"
@@ -37,20 +38,12 @@ torch::Tensor random_pixels(const ModelSpec& spec) {
       .to(torch::kUInt8);
 }
 
-/// What the network was trained on.
-torch::Tensor normalised(const torch::Tensor& pixels, const Preprocessing& preprocessing) {
-  const auto vector = [](const std::vector<double>& values) {
-    return torch::tensor(values, torch::kFloat32).view({-1, 1, 1});
-  };
-  return (pixels.permute({0, 3, 1, 2}).to(torch::kFloat32) / 255 - vector(preprocessing.mean)) /
-         vector(preprocessing.std);
-}
-
 Comparison compare(const std::string& path, const models::Model& model, bool has_preprocessing) {
   const torch::NoGradGuard no_grad;
   const ModelSpec& spec = model.header.spec;
   const auto pixels = random_pixels(spec);
-  const auto images = normalised(pixels, model.header.preprocessing);
+  const auto images = data::normalised(pixels.permute({0, 3, 1, 2}).to(torch::kFloat32).div(255),
+                                       model.header.preprocessing);
   Comparison result;
   constexpr int64_t kPart = 4;
   for (int64_t i = 0; i < kImages; i += kPart) {

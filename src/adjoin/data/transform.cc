@@ -26,7 +26,15 @@ torch::Tensor eval_input(const Image& image, const Preprocessing& preprocessing,
   const auto pixels = torch::tensor(at::ArrayRef<uint8_t>(cropped.pixels), torch::kUInt8)
                           .view({cropped.height, cropped.width, cropped.channels});
   const auto values = pixels.permute({2, 0, 1}).to(torch::kFloat32).div(255);  // (C, H, W)
-  return ((values - per_channel(preprocessing.mean)) / per_channel(preprocessing.std)).contiguous();
+  return normalised(values, preprocessing).contiguous();
+}
+
+torch::Tensor normalised(const torch::Tensor& values, const Preprocessing& preprocessing) {
+  return (values - per_channel(preprocessing.mean)) / per_channel(preprocessing.std);
+}
+
+torch::Tensor denormalised(const torch::Tensor& values, const Preprocessing& preprocessing) {
+  return values * per_channel(preprocessing.std) + per_channel(preprocessing.mean);
 }
 
 }  // namespace adjoin::data

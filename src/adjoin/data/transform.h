@@ -22,4 +22,8 @@ Image eval_image(const Image& image, const Preprocessing& preprocessing, int64_t
 torch::Tensor eval_input(const Image& image, const Preprocessing& preprocessing, int64_t img_size,
                          std::string_view origin);
 
+/// Values from 0 to 1 as networks take them, and back: (.., C, H, W), float32.
+torch::Tensor normalised(const torch::Tensor& values, const Preprocessing& preprocessing);
+torch::Tensor denormalised(const torch::Tensor& values, const Preprocessing& preprocessing);
+
 }  // namespace adjoin::data

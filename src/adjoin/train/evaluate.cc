@@ -40,7 +40,7 @@ Evaluation evaluation_of(const double* sums) {
 
 std::vector<Evaluation> evaluate(const std::vector<EvaluatedNetwork>& networks,
                                  data::Loader& loader, const Compute& compute, Group& group,
-                                 const std::function<void(int64_t)>& progress) {
+                                 const std::function<void(int64_t)>& progress, Answers* answers) {
   const torch::NoGradGuard no_grad;
   const auto start = std::chrono::steady_clock::now();
   const auto count = static_cast<int64_t>(networks.size());
@@ -55,15 +55,17 @@ std::vector<Evaluation> evaluate(const std::vector<EvaluatedNetwork>& networks,
     if (batch.images.size(0) > 0) {
       const Autocast autocast(compute.device, compute.has_autocast());
       const auto images = batch.images.to(compute.weight_type());
-      for (int64_t k = 0; k < count; ++k) {
-        const EvaluatedNetwork& network = networks[static_cast<size_t>(k)];
-        const auto output = models::forward(network.spec, network.weights, images, context);
-        add(sums[k], output.logits(), batch.labels);
+      std::vector<torch::Tensor> logits;
+      for (const EvaluatedNetwork& network : networks) {
+        logits.push_back(models::forward(network.spec, network.weights, images, context).logits());
+        add(sums[static_cast<int64_t>(logits.size()) - 1], logits.back(), batch.labels);
       }
+      if (answers != nullptr) answers->add(batch, logits);
     }
     if (progress) progress(i + 1);
   }
   group.sum(sums);
+  if (answers != nullptr) answers->finish(group);
   const auto read = sums.cpu();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   std::vector<Evaluation> results;

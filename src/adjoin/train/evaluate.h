@@ -41,11 +41,22 @@ struct EvaluatedNetwork {
   std::string name;  ///< for messages
 };
 
+/// Takes note of answers one by one.
+class Answers {
+ public:
+  virtual ~Answers() = default;
+  /// Logits (b, classes) of each network. Images with a label of -1 could not be read.
+  virtual void add(const data::Batch& batch, const std::vector<torch::Tensor>& logits) = 0;
+  /// All of this process are there; what those of the others came to may be added.
+  virtual void finish(Group& group) = 0;
+};
+
 /// Several networks on the same images. Error(kNumeric) when a loss is NaN or infinite. Every image
 /// once, shared out over the processes; the same numbers on all. `progress` is told of batches
 /// done.
 std::vector<Evaluation> evaluate(const std::vector<EvaluatedNetwork>& networks,
                                  data::Loader& loader, const Compute& compute, Group& group,
-                                 const std::function<void(int64_t)>& progress = {});
+                                 const std::function<void(int64_t)>& progress = {},
+                                 Answers* answers = nullptr);
 
 }  // namespace adjoin::train

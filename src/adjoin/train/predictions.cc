@@ -1,22 +1,17 @@
 #include "adjoin/train/predictions.h"
 
-#include "adjoin/models/forward.h"
+#include "adjoin/data/transform.h"
 #include "adjoin/report/picture.h"
-#include "adjoin/tensor/device.h"
 
 namespace adjoin::train {
 namespace {
 
-constexpr size_t kSamples = 12;
+constexpr int64_t kSamples = 12;
 constexpr int64_t kPictureSide = 96;  // at most
 
 /// The picture that a normalised image (C, H, W) was made from.
 std::string picture_of(const torch::Tensor& image, const Preprocessing& preprocessing) {
-  const auto vector = [](const std::vector<double>& values) {
-    return torch::tensor(values, torch::kFloat32).view({-1, 1, 1});
-  };
-  auto seen = image.to(torch::kCPU, torch::kFloat32) * vector(preprocessing.std) +
-              vector(preprocessing.mean);
+  auto seen = data::denormalised(image.to(torch::kCPU, torch::kFloat32), preprocessing);
   const int64_t side = std::min(kPictureSide, seen.size(1));
   seen = torch::adaptive_avg_pool2d(seen.unsqueeze(0), {side, side}).squeeze(0);
   // Other counts of channels have no colours: their mean is shown.
@@ -27,89 +22,64 @@ std::string picture_of(const torch::Tensor& image, const Preprocessing& preproce
                               {bytes.data_ptr<uint8_t>(), static_cast<size_t>(bytes.numel())});
 }
 
-/// A few images, no class more often than its share.
-class Samples {
- public:
-  Samples(const io::ModelHeader& header, const std::vector<EvaluatedNetwork>& networks)
-      : header_(header),
-        networks_(networks),
-        most_per_class_((static_cast<int64_t>(kSamples) + header.spec.num_classes - 1) /
-                        header.spec.num_classes) {}
-
-  /// `probabilities`: of each network (B, classes).
-  void add(const data::Batch& batch, const std::vector<torch::Tensor>& probabilities) {
-    if (list_.size() == kSamples) return;
-    const auto labels = batch.labels.cpu();
-    for (int64_t i = 0; i < labels.size(0) && list_.size() < kSamples; ++i) {
-      const auto label = labels[i].item<int64_t>();
-      if (label < 0 || taken_[label] == most_per_class_) continue;
-      ++taken_[label];
-      Json answers = Json::object();
-      for (size_t k = 0; k < networks_.size(); ++k) {
-        const auto [probability, guess] = probabilities[k][i].max(0);
-        answers[networks_[k].name] = {{"class", guess.item<int64_t>()},
-                                      {"probability", probability.item<double>()}};
-      }
-      list_.push_back({{"image", picture_of(batch.images[i], header_.preprocessing)},
-                       {"label", label},
-                       {"answers", answers}});
-    }
-  }
-
-  const std::vector<Json>& list() const { return list_; }
-
- private:
-  const io::ModelHeader& header_;
-  const std::vector<EvaluatedNetwork>& networks_;
-  int64_t most_per_class_;
-  std::map<int64_t, int64_t> taken_;
-  std::vector<Json> list_;
-};
-
 std::vector<double> numbers(const torch::Tensor& row) {
-  const auto values = row.to(torch::kCPU, torch::kFloat64).contiguous();
-  return {values.data_ptr<double>(), values.data_ptr<double>() + values.numel()};
+  return {row.data_ptr<double>(), row.data_ptr<double>() + row.numel()};
 }
 
 }  // namespace
 
-Json predictions(const std::vector<EvaluatedNetwork>& networks, data::Loader& loader,
-                 const io::ModelHeader& header, const Compute& compute, Group& group) {
-  const torch::NoGradGuard no_grad;
-  const auto count = static_cast<int64_t>(networks.size());
-  // A row of correct answers for each network, then one of images.
-  auto sums = torch::zeros({count + 1, header.spec.num_classes},
-                           torch::TensorOptions(compute.device).dtype(torch::kFloat64));
-  Samples samples(header, networks);
-  nn::Constants constants;
-  nn::Context context;
-  context.constants = &constants;
-  loader.begin(0);
-  for (int64_t i = 0; i < loader.steps(); ++i) {
-    const data::Batch batch = loader.next();
-    if (batch.images.size(0) == 0) continue;
-    const auto is_read = (batch.labels >= 0).to(torch::kFloat64);
-    const auto labels = batch.labels.clamp_min(0);
-    const Autocast autocast(compute.device, compute.has_autocast());
-    const auto images = batch.images.to(compute.weight_type());
-    std::vector<torch::Tensor> probabilities;
-    for (int64_t k = 0; k < count; ++k) {
-      const EvaluatedNetwork& network = networks[static_cast<size_t>(k)];
-      const auto logits = models::forward(network.spec, network.weights, images, context).logits();
-      probabilities.push_back(torch::softmax(logits.to(torch::kFloat32), 1));
-      sums[k].index_add_(0, labels,
-                         is_read * (logits.argmax(1) == batch.labels).to(torch::kFloat64));
+Predictions::Predictions(const io::ModelHeader& header, std::vector<std::string> networks)
+    : header_(header),
+      networks_(std::move(networks)),
+      sums_(torch::zeros({static_cast<int64_t>(networks_.size()) + 1, header.spec.num_classes},
+                         torch::kFloat64)) {}
+
+void Predictions::add(const data::Batch& batch, const std::vector<torch::Tensor>& logits) {
+  if (!sums_.device().is_cuda() && batch.labels.is_cuda()) sums_ = sums_.to(batch.labels.device());
+  const auto is_read = (batch.labels >= 0).to(torch::kFloat64);
+  const auto labels = batch.labels.clamp_min(0);
+  for (size_t k = 0; k < logits.size(); ++k) {
+    const auto is_right = (logits[k].argmax(1) == batch.labels).to(torch::kFloat64);
+    sums_[static_cast<int64_t>(k)].index_add_(0, labels, is_right);
+  }
+  sums_[-1].index_add_(0, labels, is_read);
+  add_samples(batch, logits);
+}
+
+/// The first images, no class more often than its share.
+void Predictions::add_samples(const data::Batch& batch, const std::vector<torch::Tensor>& logits) {
+  const int64_t classes = header_.spec.num_classes;
+  const int64_t most_of_a_class = (kSamples + classes - 1) / classes;
+  if (static_cast<int64_t>(samples_.size()) == kSamples) return;
+  const auto labels = batch.labels.cpu();
+  for (int64_t i = 0; i < labels.size(0) && static_cast<int64_t>(samples_.size()) < kSamples; ++i) {
+    const auto label = labels[i].item<int64_t>();
+    if (label < 0 || taken_[label] == most_of_a_class) continue;
+    ++taken_[label];
+    Json answers = Json::object();
+    for (size_t k = 0; k < networks_.size(); ++k) {
+      const auto [probability, guess] = torch::softmax(logits[k][i].to(torch::kFloat32), 0).max(0);
+      answers[networks_[k]] = {{"class", guess.item<int64_t>()},
+                               {"probability", probability.item<double>()}};
     }
-    sums[count].index_add_(0, labels, is_read);
-    samples.add(batch, probabilities);
+    samples_.push_back({{"image", picture_of(batch.images[i], header_.preprocessing)},
+                        {"label", label},
+                        {"answers", answers}});
   }
-  group.sum(sums);
-  Json result = {{"classes", header.classes}, {"images", numbers(sums[count])}};
-  for (int64_t k = 0; k < count; ++k) {
-    result["correct"][networks[static_cast<size_t>(k)].name] =
-        numbers(100 * sums[k] / sums[count].clamp_min(1));
+}
+
+void Predictions::finish(Group& group) {
+  group.sum(sums_);
+  sums_ = sums_.cpu();
+}
+
+Json Predictions::to_json() const {
+  Json result = {{"classes", header_.classes}, {"images", numbers(sums_[-1])}};
+  for (size_t k = 0; k < networks_.size(); ++k) {
+    const auto share = sums_[static_cast<int64_t>(k)] / sums_[-1].clamp_min(1);
+    result["correct"][networks_[k]] = numbers(100 * share);
   }
-  result["samples"] = samples.list();
+  result["samples"] = samples_;
   return result;
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
-// What networks say of single images, for reports.
+// What networks say of single images while they are evaluated, for reports.
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "adjoin/io/model_file.h"
@@ -9,11 +11,29 @@
 
 namespace adjoin::train {
 
-/// {"classes": [names], "images": [per class], "correct": {NETWORK: [percent per class]},
-///  "samples": [{"image": "data:..", "label": 3, "answers": {NETWORK: {"class": 3, "probability":
-///  0.9}}}]}: of all images of a split, and a few of them. The same in every process, but for the
-/// samples, which are those of the process itself.
-Json predictions(const std::vector<EvaluatedNetwork>& networks, data::Loader& loader,
-                 const io::ModelHeader& header, const Compute& compute, Group& group);
+/// Class by class how many images there are and how many answers are right, and a few images with
+/// the answers to them.
+class Predictions : public Answers {
+ public:
+  Predictions(const io::ModelHeader& header, std::vector<std::string> networks);
+
+  void add(const data::Batch& batch, const std::vector<torch::Tensor>& logits) override;
+  void finish(Group& group) override;
+
+  /// {"classes": [names], "images": [per class], "correct": {NETWORK: [percent per class]},
+  ///  "samples": [{"image": "data:..", "label": 3, "answers": {NETWORK: {"class": 3,
+  ///  "probability": 0.9}}}]}. The same in every process, but for the samples, which are those of
+  /// the process itself.
+  Json to_json() const;
+
+ private:
+  void add_samples(const data::Batch& batch, const std::vector<torch::Tensor>& logits);
+
+  const io::ModelHeader& header_;
+  std::vector<std::string> networks_;
+  torch::Tensor sums_;  ///< (networks + 1, classes): right answers of each, then images
+  std::map<int64_t, int64_t> taken_;  ///< samples of a class
+  std::vector<Json> samples_;
+};
 
 }  // namespace adjoin::train

@@ -66,7 +66,6 @@ class Run {
   void step();
   void report(double lr);
   void finish_epoch();
-  std::vector<EvaluatedNetwork> networks() const;
   std::vector<Evaluation> evaluated();
   void write_models() const;
   double time() const {
@@ -108,13 +107,7 @@ RunResult Run::go() {
     options_.folder->cut_log(0);  // of a run that was killed before its first checkpoint
   }
   while (!state_.is_complete && stopped_by_ == 0) epoch();
-  if (stopped_by_ == 0) {
-    const Json said = predictions(networks(), val_, job_.header, job_.compute, group_);
-    if (options_.folder != nullptr) {
-      write_models();
-      options_.folder->write("predictions.json", said.dump());
-    }
-  }
+  if (stopped_by_ == 0 && options_.folder != nullptr) write_models();
   return {state_.evaluations, state_.best_top1, state_.best_epoch,
           state_.epoch,       seconds(),        stopped_by_};
 }
@@ -244,14 +237,16 @@ std::vector<Evaluation> Run::evaluated() {
     const int signal = options_.stop != nullptr ? options_.stop->received() : 0;
     if (signal != 0 && group_.size() == 1) throw Interrupted{signal};
   };
-  return evaluate(networks(), val_, job_.compute, group_, progress);
-}
-
-std::vector<EvaluatedNetwork> Run::networks() const {
-  std::vector<EvaluatedNetwork> result;
-  for (size_t i = 0; i <= job_.inner.size(); ++i) {
-    result.push_back({trainer_.spec(i), trainer_.judged_weights(i),
-                      i == 0 ? job_.name : job_.inner[i - 1].name});
+  std::vector<std::string> names = job_.inner_names();
+  names.insert(names.begin(), job_.name);
+  std::vector<EvaluatedNetwork> networks;
+  for (size_t i = 0; i < names.size(); ++i) {
+    networks.push_back({trainer_.spec(i), trainer_.judged_weights(i), names[i]});
+  }
+  Predictions predictions(job_.header, names);
+  const auto result = evaluate(networks, val_, job_.compute, group_, progress, &predictions);
+  if (options_.folder != nullptr) {
+    options_.folder->write("predictions.json", predictions.to_json().dump());
   }
   return result;
 }
