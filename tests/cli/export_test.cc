@@ -11,10 +11,9 @@
 namespace adjoin {
 namespace {
 
-class ExportTest : public testing::Test {
+class BenchTest : public testing::Test {
  protected:
-  void SetUp() override {
-    if (!io::has_onnx()) GTEST_SKIP() << "this build has no ONNX";
+  BenchTest() {
     const ModelSpec spec = catalog_spec("swin_mini_28");
     io::ModelHeader header{spec, {}, default_preprocessing(spec), {}};
     for (int64_t i = 0; i < spec.num_classes; ++i)
@@ -24,6 +23,13 @@ class ExportTest : public testing::Test {
 
   TempFolder folder;
   std::string model;
+};
+
+class ExportTest : public BenchTest {
+ protected:
+  void SetUp() override {
+    if (!io::has_onnx()) GTEST_SKIP() << "this build has no ONNX";
+  }
 };
 
 TEST_F(ExportTest, WritesAFileThatItHasComputed) {
@@ -68,7 +74,7 @@ TEST_F(ExportTest, SaysWhatIsWrong) {
   }
 }
 
-TEST_F(ExportTest, BenchTimesFilesAndNamesSideBySide) {
+TEST_F(BenchTest, TimesFilesAndNamesSideBySide) {
   const std::string csv = folder / "bench.csv";
   const Json json = result_of({"bench", "--batch-size", "1,2", model, "vit_mini_28", "--alpha", "2",
                                "--rounds", "3", "--threads", "1", "--csv", csv});
@@ -94,7 +100,7 @@ TEST_F(ExportTest, BenchTimesFilesAndNamesSideBySide) {
   EXPECT_TRUE(lines.starts_with("model,infer_samples_per_sec,infer_step_time,infer_batch_size,"));
 }
 
-TEST_F(ExportTest, BenchSaysWhatIsWrong) {
+TEST_F(BenchTest, SaysWhatIsWrong) {
   const std::string text = folder.write("text.safetensors", "no model");
   expect_refused(3, {"text.safetensors"}, {"bench", text});
   expect_refused(2, {"vit_mini_28"}, {"bench", "vit_minni_28"});
