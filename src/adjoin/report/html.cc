@@ -56,7 +56,7 @@ figure { margin: 0; break-inside: avoid; }
 figure img { width: 96px; height: 96px; image-rendering: pixelated; border-radius: 4px; display: block; }
 figcaption b, figcaption span { display: block; font-size: 13px; line-height: 1.4; overflow-wrap: anywhere; }
 footer { color: var(--soft); font-size: 13px; margin-top: 40px; }
-@media print { body { max-width: none; padding: 0; } .card, pre, .problems { border: 1px solid var(--rule); } h2 { break-after: avoid; } svg, tr, .card { break-inside: avoid; } .wide { overflow: visible; } svg { min-width: 0; } }
+@media print { body { max-width: none; padding: 0; } .card, pre, .problems { border: 1px solid var(--rule); } h2 { break-after: avoid; } svg, tr, .card { break-inside: avoid; } .wide { overflow: visible; } svg { min-width: 0; } .pair { grid-template-columns: 1fr; } pre { columns: 2; } }
 )css";
 
 /// Networks beyond the colours of the page share the last one.
