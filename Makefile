@@ -12,8 +12,10 @@ build:  ## install what is missing, configure, compile
 	cmake --preset release
 	cmake --build --preset release
 
-demo: build  ## compress a small network on Fashion-MNIST, minutes; then ask it about an image
+demo:  ## compress a small network on Fashion-MNIST, minutes; then ask it about an image
 	tools/install-deps --demo
+	cmake --preset release
+	cmake --build --preset release --target adjoin
 	tools/demo
 
 test: build  ## all tests
