@@ -38,7 +38,7 @@ TEST(UsageErrorTest, NamesAnUnknownCommandAndTheNearestOrAll) {
   expect_failure(
       kUsageError, {"fly"},
       {"unknown command \"fly\"",
-       "models, cost, extract, convert, export, train, compress, evaluate, predict, bench, report, "
+       "models, cost, extract, convert, export, train, compress, search, evaluate, predict, bench, report, "
        "verify"});
   expect_failure(kUsageError, {"--fly"}, {"unknown command \"--fly\""});
   expect_failure(kUsageError, {""}, {"unknown command \"\""});

@@ -18,7 +18,7 @@ void add_choice_options(CLI::App& app, ChoiceOptions& options) {
       ->type_name("A")
       ->group(group);
   app.add_option("--alphas", options.alphas,
-                 "one factor per block, or @FILE.json with a list or the spec of the small network")
+                 "one factor per block, or @FILE.json with a list, an architecture or a spec")
       ->type_name("A,A,..|@FILE")
       ->group(group);
   app.add_option("--keep", options.keep,

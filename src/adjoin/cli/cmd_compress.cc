@@ -1,22 +1,11 @@
 // adjoin compress: a large network and small ones inside its weights, trained together.
-#include <iostream>
-
 #include "adjoin/cli/arguments.h"
 #include "adjoin/cli/run_command.h"
+#include "adjoin/cli/run_results.h"
 #include "adjoin/compress/job.h"
-#include "adjoin/core/table.h"
-#include "adjoin/cost/cost.h"
-#include "adjoin/models/timing.h"
 
 namespace adjoin::cli {
 namespace {
-
-Json network_json(const ModelSpec& spec, const train::Evaluation& evaluation,
-                  const std::string& file) {
-  const Cost counted = cost(spec);
-  return {{"top1", evaluation.top1},  {"top5", evaluation.top5},      {"loss", evaluation.loss},
-          {"params", counted.params}, {"macs", counted.macs.total()}, {"file", file}};
-}
 
 /// What --alpha, --alphas or --keep said of the network at this place.
 Json alpha_of(const Json& config, size_t network) {
@@ -30,7 +19,7 @@ Json result_json(const std::string& run, const train::Job& job, const train::Run
   const auto file = [&](const std::string& name) { return run + "/" + name + ".safetensors"; };
   Json small = Json::array();
   for (size_t i = 0; i < job.inner.size(); ++i) {
-    const auto& [name, derived, own] = job.inner[i];
+    const auto& [name, derived, own, lr_scale] = job.inner[i];
     Json network = network_json(derived.spec, result.evaluations[i + 1], file(name));
     network["alpha"] = alpha_of(job.whole_config, i);
     small.push_back(std::move(network));
@@ -42,16 +31,10 @@ Json result_json(const std::string& run, const train::Job& job, const train::Run
           {"seconds", result.seconds}};
 }
 
-/// The median time of one image on the CPU, in float32, of each network.
-void add_latencies(Json& result) {
+void time_networks(Json& result) {
   std::vector<Json*> networks = {&result.at("large")};
   for (Json& small : result.at("small")) networks.push_back(&small);
-  std::vector<models::Model> loaded;
-  for (const Json* network : networks) {
-    loaded.push_back(models::load(network->at("file").get<std::string>()));
-  }
-  const auto timings = models::time_networks(loaded, {});
-  for (size_t i = 0; i < networks.size(); ++i) (*networks[i])["latency_ms"] = timings[i][0].ms;
+  add_latencies(networks);
 }
 
 std::vector<std::string> averaged(const Json& result) {
@@ -63,21 +46,12 @@ std::vector<std::string> averaged(const Json& result) {
 }
 
 void print_result(const std::vector<Json>& runs) {
-  Table table({"network", ">top1 %", ">params", ">MACs", ">of large", ">CPU ms"});
+  std::vector<std::vector<Json>> networks;
   for (const Json& run : runs) {
-    const auto large_macs = run.at("large").at("macs").get<double>();
-    const auto row = [&](const Json& network) {
-      const auto macs = network.at("macs").get<double>();
-      table.add({network.at("file").get<std::string>(),
-                 fmt::format("{:.2f}", network.at("top1").get<double>()),
-                 with_commas(network.at("params").get<int64_t>()), short_count(macs),
-                 fmt::format("{:.3f}", macs / large_macs),
-                 fmt::format("{:.2f}", network.at("latency_ms").get<double>())});
-    };
-    row(run.at("large"));
-    for (const Json& small : run.at("small")) row(small);
+    networks.push_back({run.at("large")});
+    for (const Json& small : run.at("small")) networks.back().push_back(small);
   }
-  std::cout << table.text();
+  print_networks(networks);
   if (runs.size() < 2) return;
   const std::vector<std::string> pointers = averaged(runs[0]);
   const Json all = over_seeds(runs, pointers);
@@ -130,7 +104,7 @@ int run_compress(Args args) {
   };
   const auto train_config = [&](const std::string& folder) { return config(folder).train; };
   return run_command(run_flags,
-                     {train_config, prepare, result_json, print_result, averaged, add_latencies});
+                     {train_config, prepare, result_json, print_result, averaged, time_networks});
 }
 
 }  // namespace adjoin::cli

@@ -31,6 +31,8 @@ constexpr Command kCommands[] = {
     {"train", "--model M --data D", "one network on images with labels, through crashes", nullptr},
     {"compress", "--model M --data D --alpha A",
      "a large network and small ones inside its weights, together", nullptr},
+    {"search", "--model M --data D --target-macs 0.45x",
+     "how much of every block to keep, for what can be afforded", nullptr},
     {"evaluate", "FILE --data D", "the accuracy of a model", nullptr},
     {"predict", "FILE INPUT...", "what a model says of images", nullptr},
     {"bench", "FILE|MODEL...", "latency and throughput, side by side", nullptr},

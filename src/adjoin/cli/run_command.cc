@@ -64,10 +64,11 @@ class ProcessNotes : public train::Observer {
 /// One run, in this process.
 class OneRun {
  public:
-  OneRun(const RunFlags& flags, const RunCommand& command, std::string output, train::Job job,
-         train::Group& group)
+  OneRun(const RunFlags& flags, const RunCommand& command, std::string whole, std::string output,
+         train::Job job, train::Group& group)
       : flags_(flags),
         command_(command),
+        whole_(std::move(whole)),
         output_(std::move(output)),
         job_(std::move(job)),
         group_(group) {
@@ -90,8 +91,7 @@ class OneRun {
     print_json(json);
   }
 
-  /// The result, and the signal that stopped it.
-  std::pair<Json, int> run(const StopSignal& stop) {
+  train::RunResult run(const StopSignal& stop) {
     std::optional<train::RunFolder> folder;
     if (group_.is_first()) folder.emplace(output_, flags_.is_resumed);
     train::RunOptions options;
@@ -104,18 +104,20 @@ class OneRun {
     options.group = &group_;
     options.folder = folder ? &*folder : nullptr;
     options.observers = {&notes};
-    if (group_.is_first()) options.observers = {&screen};
-    options.stop = &stop;
-    const train::RunResult result = train::run(job_, options);
-    if (result.stopped_by != 0) {
-      if (group_.is_first()) {
-        progress.note(fmt::format("adjoin: stopped; {} is saved, go on with --resume --output {}",
-                                  output_ + "/last.ckpt", output_));
-      }
-      return {nullptr, result.stopped_by};
+    if (group_.is_first()) {
+      options.observers = {&screen};
+      for (const auto& observer : job_.observers) options.observers.push_back(observer.get());
     }
-    return {group_.is_first() ? command_.result(output_, job_, result) : Json(), 0};
+    options.stop = &stop;
+    train::RunResult result = train::run(job_, options);
+    if (result.stopped_by != 0 && group_.is_first()) {
+      progress.note(fmt::format("adjoin: stopped; {} is saved, go on with --resume --output {}",
+                                output_ + "/last.ckpt", whole_));
+    }
+    return result;
   }
+
+  Json json(const train::RunResult& result) const { return command_.result(output_, job_, result); }
 
  private:
   /// Where the run goes on; empty when it starts. The first process decides.
@@ -131,6 +133,7 @@ class OneRun {
 
   const RunFlags& flags_;
   const RunCommand& command_;
+  std::string whole_;
   std::string output_;
   train::Job job_;
   train::Group& group_;
@@ -195,44 +198,102 @@ void merge_sets(std::vector<std::string>& sets, const std::vector<std::string>& 
   }
 }
 
-int run_command(RunFlags flags, const RunCommand& command) {
-  if (flags.is_resumed && flags.output.empty()) {
-    throw Error(ErrorKind::kUsage, "--resume needs --output DIR, the run to go on with");
+namespace {
+
+/// Thrown when a signal ended a run, and caught where the command ends.
+struct Stopped {
+  int signal;
+};
+
+/// The runs of one command line, in this process.
+class Runs {
+ public:
+  Runs(const RunFlags& flags, const RunCommand& command)
+      : flags_(flags), command_(command), launch_(train::launch_from_environment()) {}
+
+  bool is_first() const { return launch_.rank == 0; }
+
+  void dry_run(const std::string& folder, std::optional<int64_t> seed) {
+    one(folder, folder, command_.prepare(folder, seed, launch_)).dry_run();
   }
-  flags.progress_style();  // refused now rather than after the data are read
-  const bool is_set = !flags.seeds.empty();
-  const train::Launch launch = train::launch_from_environment();
-  const std::string output = run_folder(flags, command.config(flags.output));
-  if (!is_set) flags.seeds = {0};
-  const StopSignal stop;
-  std::optional<train::Group> group;
-  std::vector<Json> results;
-  for (const int64_t seed : flags.seeds) {
-    const std::string folder = is_set ? fmt::format("{}/seed-{}", output, seed) : output;
-    train::Job job = command.prepare(folder, is_set ? std::optional(seed) : std::nullopt, launch);
-    if (!group) group = train::Group::join(launch, job.compute.device);
-    OneRun one(flags, command, folder, std::move(job), *group);
-    if (flags.is_dry_run) {
-      one.dry_run();
-      return 0;
+
+  Json run(const std::string& folder, std::optional<int64_t> seed) {
+    if (command_.before) {
+      const auto train = [&](train::Job job, const std::string& where) {
+        OneRun stage = one(folder, where, std::move(job));
+        return finished(stage);
+      };
+      const std::optional<Json> result =
+          command_.before({folder, seed, launch_, is_first(), train});
+      if (result) return *result;
     }
-    auto [result, signal] = one.run(stop);
-    if (signal != 0) return 128 + signal;
-    results.push_back(std::move(result));
+    OneRun last = one(folder, folder, command_.prepare(folder, seed, launch_));
+    const train::RunResult result = finished(last);
+    return is_first() ? last.json(result) : Json();
   }
-  if (!group->is_first()) return 0;
+
+ private:
+  /// `whole`: the folder that a user names to go on.
+  OneRun one(const std::string& whole, const std::string& folder, train::Job job) {
+    if (!group_) group_ = train::Group::join(launch_, job.compute.device);
+    return {flags_, command_, whole, folder, std::move(job), *group_};
+  }
+
+  train::RunResult finished(OneRun& one) {
+    train::RunResult result = one.run(stop_);
+    if (result.stopped_by != 0) throw Stopped{result.stopped_by};
+    return result;
+  }
+
+  const RunFlags& flags_;
+  const RunCommand& command_;
+  const train::Launch launch_;
+  const StopSignal stop_;
+  std::optional<train::Group> group_;
+};
+
+void print_results(const RunFlags& flags, const RunCommand& command, std::vector<Json>& results) {
   for (Json& result : results) {
     if (command.complete) command.complete(result);
     write_result(result);
   }
   if (flags.is_json) {
-    print_json(is_set ? over_seeds(results, command.averaged(results[0])) : results[0]);
-    return 0;
+    const bool is_set = !flags.seeds.empty();
+    return print_json(is_set ? over_seeds(results, command.averaged(results[0])) : results[0]);
   }
   command.print(results);
   for (const Json& result : results) {
     fmt::print("report: {}\n", result.at("report").get<std::string>());
   }
+}
+
+}  // namespace
+
+int run_command(const RunFlags& flags, const RunCommand& command) {
+  if (flags.is_resumed && flags.output.empty()) {
+    throw Error(ErrorKind::kUsage, "--resume needs --output DIR, the run to go on with");
+  }
+  flags.progress_style();  // refused now rather than after the data are read
+  const std::string output = run_folder(flags, command.config(flags.output));
+  std::vector<std::pair<std::string, std::optional<int64_t>>> wanted;
+  for (const int64_t seed : flags.seeds) {
+    wanted.emplace_back(fmt::format("{}/seed-{}", output, seed), seed);
+  }
+  if (flags.seeds.empty()) wanted.emplace_back(output, std::nullopt);
+  Runs runs(flags, command);
+  std::vector<Json> results;
+  try {
+    for (const auto& [folder, seed] : wanted) {
+      if (flags.is_dry_run) {
+        runs.dry_run(folder, seed);
+        return 0;
+      }
+      results.push_back(runs.run(folder, seed));
+    }
+  } catch (const Stopped& stopped) {
+    return 128 + stopped.signal;
+  }
+  if (runs.is_first()) print_results(flags, command, results);
   return 0;
 }
 

@@ -50,6 +50,16 @@ Config resolved(ConfigFlags& flags, const RunFlags& run, const std::string& fold
   return config;
 }
 
+/// A run, or several that make one, in a folder.
+struct Stages {
+  std::string folder;
+  std::optional<int64_t> seed;  ///< where one is given with --seeds
+  const train::Launch& launch;
+  bool is_first = true;  ///< of several processes
+  /// Trains in a folder: a run that began there goes on where --resume is given.
+  std::function<train::RunResult(train::Job job, const std::string& folder)> run;
+};
+
 /// What a command adds to the run itself.
 struct RunCommand {
   /// Of the run in a folder; the seed where one is given with --seeds.
@@ -62,10 +72,12 @@ struct RunCommand {
   std::function<std::vector<std::string>(const Json& result)> averaged;  ///< JSON pointers
   /// What takes long, after the last run: other processes wait for the first between two.
   std::function<void(Json& result)> complete = {};
+  /// What comes before the run; the result where nothing comes after.
+  std::function<std::optional<Json>(const Stages& stages)> before = {};
 };
 
 /// All runs of a command line. The exit code.
-int run_command(RunFlags flags, const RunCommand& command);
+int run_command(const RunFlags& flags, const RunCommand& command);
 
 /// {"runs", "mean", "std"} over several seeds, of the numbers at some JSON pointers.
 Json over_seeds(const std::vector<Json>& runs, const std::vector<std::string>& pointers);

@@ -20,7 +20,7 @@ constexpr Command kCommands[] = {
     {"extract", "", "", adjoin::cli::run_extract},   {"train", "", "", adjoin::cli::run_train},
     {"evaluate", "", "", adjoin::cli::run_evaluate}, {"predict", "", "", adjoin::cli::run_predict},
     {"verify", "", "", adjoin::cli::run_verify},     {"export", "", "", adjoin::cli::run_export},
-    {"bench", "", "", adjoin::cli::run_bench},
+    {"bench", "", "", adjoin::cli::run_bench},       {"search", "", "", adjoin::cli::run_search},
 };
 
 /// The first line: LibTorch's messages go on with advice and traces.

@@ -33,7 +33,7 @@ void fields(Visitor& visit, CompressConfig& config) {
   visit("alpha", config.alpha, Range{1, 1e6},
         "divide heads and hidden units of every block by this; 2,4,8: three small networks");
   visit("alphas", config.alphas, {},
-        "one factor per block, or @FILE.json with a list or the spec of the small network");
+        "one factor per block, or @FILE.json with a list, an architecture or a spec");
   visit("keep", config.keep, Range{0, 1},
         "keep this share of heads (rounded) and hidden units (a multiple of 8)");
   visit("geometry", config.geometry, {},
@@ -49,8 +49,5 @@ void fields(Visitor& visit, CompressConfig& config) {
         "below the large one; 0: off");
   fields(visit, config.train);
 }
-
-/// Error(kConfig) naming the two fields that cannot stand together, or one that is missing.
-void check(const CompressConfig& config);
 
 }  // namespace adjoin::compress

@@ -32,11 +32,6 @@ std::vector<Importance> no_importance(const ModelSpec& spec) {
   return result;
 }
 
-/// The matrix that brings heads or hidden units back into the residual stream.
-bool is_output_matrix(const TensorInfo& info) {
-  return info.axes.size() == 2 && info.axes[0].kind == AxisKind::kEmbed && is_sliced(info.axes[1]);
-}
-
 /// The places along an axis in a new order of its heads or units: the same in every group.
 torch::Tensor places(const Axis& axis, const torch::Tensor& order) {
   const auto group = torch::arange(axis.groups).view({-1, 1, 1}) * (axis.count * axis.unit);

@@ -73,15 +73,16 @@ Weights ordered(const train::Job& job, const CompressConfig& config) {
                                                      : measured(job, config.order_images));
 }
 
-}  // namespace
-
-void check(const CompressConfig& config) {
+void check_size(const CompressConfig& config) {
   const int given = int{!config.alpha.empty()} + int{!config.alphas.empty()} + int{config.keep > 0};
   if (given == 0) refuse("alpha: is missing; say how small: --alpha, --alphas or --keep");
   if (given > 1) refuse("alpha: give one of alpha, alphas and keep");
   if (std::set(config.alpha.begin(), config.alpha.end()).size() != config.alpha.size()) {
     refuse("alpha: names a small network twice");
   }
+}
+
+void check_order(const CompressConfig& config) {
   if (config.order == Order::kNone) return;
   if (config.train.from.empty()) {
     refuse(fmt::format("order: is {}, but start values drawn at random have no order; give --from",
@@ -94,31 +95,44 @@ void check(const CompressConfig& config) {
   }
 }
 
+}  // namespace
+
 std::vector<train::InnerNetwork> inner_networks(const CompressConfig& config,
-                                                const ModelSpec& large, const Weights& start) {
-  std::vector<std::pair<std::string, ChoiceText>> texts;
-  if (!config.alphas.empty()) texts.push_back({"small", {{}, config.alphas, {}, config.geometry}});
-  if (config.keep > 0) texts.push_back({"small", {{}, {}, config.keep, config.geometry}});
-  for (const int64_t alpha : config.alpha) {
-    const bool is_one = config.alpha.size() == 1;
-    texts.push_back(
-        {is_one ? "small" : fmt::format("small-{}", alpha), {alpha, {}, {}, config.geometry}});
+                                                const ModelSpec& large, const Weights& start,
+                                                const std::optional<Choice>& choice) {
+  std::vector<std::pair<std::string, Derived>> parts;
+  const auto add = [&](const std::string& name, const ChoiceText& text) {
+    parts.emplace_back(name, *chosen_part(large, text));
+  };
+  if (choice) {
+    parts.emplace_back("small", derive(large, *choice, Geometry::kKept));
+  } else if (!config.alphas.empty()) {
+    add("small", {{}, config.alphas, {}, config.geometry});
+  } else if (config.keep > 0) {
+    add("small", {{}, {}, config.keep, config.geometry});
+  } else {
+    for (const int64_t alpha : config.alpha) {
+      const bool is_one = config.alpha.size() == 1;
+      add(is_one ? "small" : fmt::format("small-{}", alpha), {alpha, {}, {}, config.geometry});
+    }
   }
   std::vector<train::InnerNetwork> result;
-  for (const auto& [name, text] : texts) {
-    train::InnerNetwork network{name, *chosen_part(large, text), {}};
+  for (auto& [name, part] : parts) {
+    train::InnerNetwork network{name, std::move(part), {}};
     result.push_back(config.separate_norms ? with_own_norms(std::move(network), start)
                                            : std::move(network));
   }
   return result;
 }
 
-train::Job prepare(const CompressConfig& config, const train::Launch& launch) {
-  check(config);
+train::Job prepare(const CompressConfig& config, const train::Launch& launch,
+                   const std::optional<Choice>& choice) {
+  if (!choice) check_size(config);
+  check_order(config);
   train::Job job = train::prepare(config.train, launch);
   job.name = "large";
   job.start = ordered(job, config);
-  job.inner = inner_networks(config, job.header.spec, job.start);
+  job.inner = inner_networks(config, job.header.spec, job.start, choice);
   job.objective = std::make_unique<AdjoinedObjective>(config.adjoined, std::move(job.objective),
                                                       job.inner_names(), config.train.epochs);
   CompressConfig resolved = config;

@@ -7,12 +7,15 @@
 
 namespace adjoin::compress {
 
-/// As train::prepare, and Error(kUsage) when a small network is no part of the large one.
-train::Job prepare(const CompressConfig& config, const train::Launch& launch = {});
+/// As train::prepare, also for the fields that are its own, and Error(kUsage) when a small network
+/// is no part of the large one. `choice`: instead of what the config says of the small network.
+train::Job prepare(const CompressConfig& config, const train::Launch& launch = {},
+                   const std::optional<Choice>& choice = {});
 
 /// The small networks a config means, named "small", or "small-2", "small-4".. where there are
 /// several. Norms of their own start as the large network's.
 std::vector<train::InnerNetwork> inner_networks(const CompressConfig& config,
-                                                const ModelSpec& large, const Weights& start);
+                                                const ModelSpec& large, const Weights& start,
+                                                const std::optional<Choice>& choice = {});
 
 }  // namespace adjoin::compress

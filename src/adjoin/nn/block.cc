@@ -22,23 +22,37 @@ Branch attention(const PlacedBlock& placed, const Weights& weights, const std::s
   return projected(weights, prefix + "proj.", mixed.transpose(1, 2).flatten(2), context);
 }
 
+/// The stream with a branch that is yet to be added.
+Stream with_branch(Stream x, Branch branch, const TokenOrder& order, double drop_rate,
+                   const Context& context) {
+  branch.scale = drop_path(x.sum.size(0), x.sum, drop_rate, context);
+  branch.order = order;
+  x.branch = std::move(branch);
+  return x;
+}
+
 }  // namespace
+
+Stream attend(const PlacedBlock& placed, double norm_eps, const Weights& weights, Stream x,
+              const Context& context) {
+  const TokenOrder order =
+      placed.window ? window_order(*placed.window, x.sum.device(), context) : TokenOrder{};
+  const auto whole = next_norm(x, weights, placed.name + ".norm1.", norm_eps, order);
+  Branch branch = attention(placed, weights, placed.name + ".attn.", whole, context);
+  return with_branch(std::move(x), std::move(branch), order, placed.block->drop_path, context);
+}
+
+Stream feed_forward(const PlacedBlock& placed, double norm_eps, const Weights& weights, Stream x,
+                    const Context& context) {
+  const auto mixed = next_norm(x, weights, placed.name + ".norm2.", norm_eps);
+  Branch branch = mlp(weights, placed.name + ".mlp.", mixed, context);
+  return with_branch(std::move(x), std::move(branch), {}, placed.block->drop_path, context);
+}
 
 Stream block(const PlacedBlock& placed, double norm_eps, const Weights& weights, Stream x,
              const Context& context) {
-  const std::string prefix = placed.name + ".";
-  const auto add = [&](Branch branch, const TokenOrder& order) {
-    branch.scale = drop_path(x.sum.size(0), x.sum, placed.block->drop_path, context);
-    branch.order = order;
-    x.branch = std::move(branch);
-  };
-  const TokenOrder order =
-      placed.window ? window_order(*placed.window, x.sum.device(), context) : TokenOrder{};
-  const auto whole = next_norm(x, weights, prefix + "norm1.", norm_eps, order);
-  add(attention(placed, weights, prefix + "attn.", whole, context), order);
-  const auto mixed = next_norm(x, weights, prefix + "norm2.", norm_eps);
-  add(mlp(weights, prefix + "mlp.", mixed, context), {});
-  return x;
+  return feed_forward(placed, norm_eps, weights,
+                      attend(placed, norm_eps, weights, std::move(x), context), context);
 }
 
 Stream blocks(const ModelSpec& spec, const Weights& weights, const torch::Tensor& input,
@@ -52,7 +66,9 @@ Stream blocks(const ModelSpec& spec, const Weights& weights, const torch::Tensor
     for (const Skip& skip : spec.skips) {
       if (skip.to == static_cast<int64_t>(i)) x = {settled(x) + skipped.at(skip.from)};
     }
-    if (context.is_recomputed) {
+    if (context.block) {
+      x = {context.block(i, settled(x))};
+    } else if (context.is_recomputed) {
       // What is kept for backward outlives this call, and perhaps its context.
       const auto again = [&weights, context, eps = spec.norm_eps,
                           one = placed[i]](const torch::Tensor& from) {

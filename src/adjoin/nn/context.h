@@ -29,12 +29,16 @@ class Constants {
 /// Called with the name of a block or stage and its output (B, N, C).
 using Tap = std::function<void(std::string_view name, const torch::Tensor& value)>;
 
+/// Computes a block, by its number, in another way: (B, N, C) -> (B, N, C).
+using BlockFunction = std::function<torch::Tensor(size_t block, const torch::Tensor& x)>;
+
 struct Context {
   bool is_training = false;
   bool is_recomputed = false;           ///< blocks are computed again in backward, see recompute.h
   double dropout = 0;                   ///< on embeddings, attention output and MLP, in training
   TorchOptional<torch::Generator> rng;  ///< of dropout and drop-path; LibTorch's default otherwise
   Tap tap;
+  BlockFunction block;             ///< instead of the network's own blocks
   Constants* constants = nullptr;  ///< without it they are made anew in each pass
 
   void report(std::string_view name, const torch::Tensor& value) const {

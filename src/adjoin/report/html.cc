@@ -7,6 +7,7 @@
 #include "adjoin/core/atomic_file.h"
 #include "adjoin/core/progress_line.h"
 #include "adjoin/core/table.h"
+#include "adjoin/report/search_section.h"
 #include "adjoin/report/svg.h"
 
 namespace adjoin::report {
@@ -45,6 +46,9 @@ svg .name { fill: currentColor; font-weight: 600; }
 svg .outline { fill: none; stroke: #aeb7c2; }
 svg .fill { fill: currentColor; opacity: .85; }
 svg .other { color: #b4bcc7; }
+svg .part { fill: #14396b; stroke: var(--paper); stroke-width: .5; }
+.panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 16px; }
+svg.panel { min-width: 0; max-width: 220px; }
 .c0 { color: #14396b; } .c1 { color: #e0702b; } .c2 { color: #2a8f6d; } .c3 { color: #8b4fb3; }
 .c4 { color: #b8860b; } .c5 { color: #c43d5c; } .c6 { color: #3a7fc4; } .c7 { color: #6b6b3a; }
 pre { background: var(--card); border-radius: 4px; padding: 12px 16px; overflow-x: auto; font: 13px/1.45 ui-monospace, "DejaVu Sans Mono", monospace; margin: 0; }
@@ -257,7 +261,10 @@ std::string title(const RunView& run) {
   std::string model = run.setting("model");
   if (model.empty()) model = run.setting("from");
   if (model.empty()) model = run.folder;
-  return fmt::format("{} {}", run.verb == "compress" ? "Compressing" : "Training", model);
+  const char* const doing = run.verb == "compress" ? "Compressing"
+                            : run.verb == "search" ? "Searching"
+                                                   : "Training";
+  return fmt::format("{} {}", doing, model);
 }
 
 }  // namespace
@@ -273,6 +280,9 @@ std::string html_report(const RunView& run, const std::vector<RunView>& others) 
     body += "<h2>Networks</h2>" + table(run);
     body += "<h2>While training</h2>" + curves(run);
     body += architectures(run);
+  }
+  if (run.search) body += search_section(*run.search);
+  if (!run.is_empty()) {
     body += neighbours(run, others);
     body += classes(run);
     body += samples(run);

@@ -11,6 +11,7 @@
 #include "adjoin/cost/cost.h"
 #include "adjoin/io/model_file.h"
 #include "adjoin/report/picture.h"
+#include "adjoin/report/search_view.h"
 
 namespace adjoin::report {
 namespace {
@@ -31,6 +32,9 @@ class Reader {
     for (NetworkView& network : view_.networks) read_file(network);
     read_result();
     read_predictions();
+    if (auto search = read_search(view_.folder, view_.problems)) {
+      view_.search = std::make_shared<const SearchView>(std::move(*search));
+    }
     if (view_.wanted_epochs > view_.epochs) {
       say(fmt::format("{} of {} epochs are finished.", view_.epochs, view_.wanted_epochs));
     }
@@ -50,7 +54,9 @@ class Reader {
       say(fmt::format("The config cannot be read: {}.", e.what()));
     }
     if (!view_.config.is_object()) view_.config = Json::object();
-    view_.verb = view_.config.contains("alpha") ? "compress" : "train";
+    view_.verb = view_.config.contains("alpha")        ? "compress"
+                 : view_.config.contains("candidates") ? "search"
+                                                       : "train";
     const auto epochs = view_.config.find("epochs");
     if (epochs != view_.config.end() && epochs->is_number_integer()) {
       view_.wanted_epochs = epochs->get<int64_t>();
@@ -174,7 +180,9 @@ class Reader {
   static const Json* of_network(const Json& result, const std::string& name) {
     if (name == "model") return &result;
     if (name == "large") return &result.at("large");
-    for (const Json& small : result.at("small")) {
+    const Json& found = result.at("small");
+    if (found.is_object()) return &found;  // of a search
+    for (const Json& small : found) {
       if (small.at("file").get<std::string>().ends_with("/" + name + ".safetensors")) return &small;
     }
     return nullptr;

@@ -3,6 +3,7 @@
 // A run folder as reports and pages see it: what is there is read, what is missing or damaged is
 // said, and nothing is refused that still holds something.
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,16 +55,19 @@ struct ClassView {
   std::vector<double> top1;  ///< of each network
 };
 
+struct SearchView;
+
 struct RunView {
   std::string folder;
-  std::string verb;                   ///< "train" or "compress"
+  std::string verb;                   ///< "train", "compress" or "search"
   Json config;                        ///< null where it could not be read
   std::string config_text;            ///< as it stands in the file
   std::vector<NetworkView> networks;  ///< the large one first
   std::vector<ClassView> classes;
   std::vector<Sample> samples;
-  int64_t epochs = 0;         ///< that were finished
-  int64_t wanted_epochs = 0;  ///< 0: unknown
+  std::shared_ptr<const SearchView> search;  ///< of a search; null where there is none
+  int64_t epochs = 0;                        ///< that were finished
+  int64_t wanted_epochs = 0;                 ///< 0: unknown
   double seconds = 0;
   std::vector<std::string> problems;  ///< a sentence each
 

@@ -129,6 +129,48 @@ std::vector<double> apart(std::vector<double> wanted) {
 
 }  // namespace
 
+std::string share_panels(const std::vector<Shares>& all) {
+  constexpr double kPanelWidth = 150, kPanelHeight = 64, kHead = 18;
+  std::string text;
+  for (const Shares& shares : all) {
+    const auto& values = shares.values;
+    if (values.empty()) continue;
+    const auto x = [&](size_t time) {
+      return values.size() == 1
+                 ? kPanelWidth * static_cast<double>(time)
+                 : kPanelWidth * static_cast<double>(time) / static_cast<double>(values.size() - 1);
+    };
+    const size_t ends = std::max<size_t>(values.size(), 2);  // one value is as wide as many
+    const auto at = [&](size_t time) -> const std::vector<double>& {
+      return values[std::min(time, values.size() - 1)];
+    };
+    std::string areas;
+    std::vector<double> below(ends, 0);
+    for (size_t part = 0; part < shares.names.size(); ++part) {
+      std::string lower, upper;
+      for (size_t time = 0; time < ends; ++time) {
+        const auto y = [&](double share) { return kHead + kPanelHeight * (1 - share); };
+        lower = fmt::format(" {:.1f},{:.1f}", x(time), y(below[time])) + lower;
+        below[time] += at(time)[part];
+        upper += fmt::format(" {:.1f},{:.1f}", x(time), y(below[time]));
+      }
+      const double shade = 0.95 - 0.8 * static_cast<double>(part) /
+                                      static_cast<double>(std::max<size_t>(shares.names.size(), 2));
+      areas += fmt::format(
+          R"svg(<polygon class="part" fill-opacity="{:.2f}" points="{}{}"><title>{}: {:.0f} %</title></polygon>)svg",
+          shade, upper, lower, escaped(shares.names[part]), 100 * at(ends - 1)[part]);
+    }
+    const auto& last = values.back();
+    const auto largest =
+        static_cast<size_t>(std::max_element(last.begin(), last.end()) - last.begin());
+    text += fmt::format(
+        R"svg(<svg class="panel" viewBox="0 0 {:.0f} {:.0f}" role="img"><text x="0" y="12">{}</text><text class="label" x="{:.0f}" y="12" text-anchor="end">{} {:.0f} %</text>{}</svg>)svg",
+        kPanelWidth, kHead + kPanelHeight, escaped(shares.title), kPanelWidth,
+        escaped(shares.names[largest]), 100 * last[largest], areas);
+  }
+  return text;
+}
+
 std::string escaped(std::string_view text) {
   std::string result;
   for (const char c : text) {

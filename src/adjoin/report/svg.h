@@ -28,6 +28,17 @@ std::string scatter(const std::vector<Series>& series, size_t named, const Axis&
 /// Heads and hidden units of every block: the large network's in outline, this one's filled.
 std::string architecture(const ModelSpec& large, const ModelSpec& network, size_t colour);
 
+/// Shares of a whole over time.
+struct Shares {
+  std::string title;
+  std::vector<std::string> names;           ///< of the parts
+  std::vector<std::vector<double>> values;  ///< [time][part], each time summing to 1
+};
+
+/// A small picture of each: parts above each other from the left to the right, the first in the
+/// darkest shade, with the name of the largest at the end.
+std::string share_panels(const std::vector<Shares>& all);
+
 /// Text with the characters that HTML and SVG give a meaning replaced.
 std::string escaped(std::string_view text);
 

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "adjoin/core/fields.h"
+#include "adjoin/spec/architecture.h"
 
 namespace adjoin {
 namespace {
@@ -33,7 +34,7 @@ bool is_same_network(ModelSpec a, ModelSpec b) {
   return a == b;
 }
 
-/// A file with the spec of the small network, or with a list of alphas.
+/// A file with an architecture, with the spec of the small network, or with a list of alphas.
 Choice choice_from_file(const ModelSpec& large, const std::string& path, Geometry geometry) {
   const Json json = read_json_file(path);
   if (json.is_array()) {
@@ -45,6 +46,7 @@ Choice choice_from_file(const ModelSpec& large, const std::string& path, Geometr
     }
     return choice_from_alphas(large, alphas);
   }
+  if (is_architecture(json)) return architecture_from_json(large, json, path);
   const ModelSpec small = spec_from_json(json, path);
   Choice choice = choice_between(large, small);
   if (!is_same_network(derive(large, choice, geometry).spec, small)) {

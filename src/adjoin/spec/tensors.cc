@@ -16,6 +16,11 @@ int64_t TensorInfo::numel() const {
   return product;
 }
 
+bool is_output_matrix(const TensorInfo& info) {
+  if (info.axes.size() != 2 || info.axes[0].kind != AxisKind::kEmbed) return false;
+  return info.axes[1].kind == AxisKind::kHeads || info.axes[1].kind == AxisKind::kHidden;
+}
+
 std::vector<TensorInfo> tensors(const ModelSpec& spec) {
   return std::visit([&](const auto& family) { return tensors_of(spec, family); }, spec.family);
 }

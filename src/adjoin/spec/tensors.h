@@ -57,6 +57,10 @@ struct TensorInfo {
   int64_t numel() const;
 };
 
+/// Whether it is the matrix that brings the heads or hidden units of a block back into the residual
+/// stream: (embed, heads or hidden).
+bool is_output_matrix(const TensorInfo& info);
+
 /// Every stored tensor of the network, in the order the forward pass meets its modules.
 std::vector<TensorInfo> tensors(const ModelSpec& spec);
 

@@ -157,6 +157,8 @@ std::string spec_hash(const ModelSpec& spec) {
 
 std::vector<std::string> Job::inner_names() const {
   std::vector<std::string> names;
+  for (const JudgedPart& part : judged) names.push_back(part.name);
+  if (!judged.empty()) return names;
   for (const InnerNetwork& network : inner) names.push_back(network.name);
   return names;
 }

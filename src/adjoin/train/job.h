@@ -15,9 +15,16 @@
 #include "adjoin/train/evaluate.h"
 #include "adjoin/train/launch.h"
 #include "adjoin/train/objective.h"
+#include "adjoin/train/observer.h"
 #include "adjoin/train/trainer.h"
 
 namespace adjoin::train {
+
+/// A part of the large network that is judged after every epoch, and may be another one each time.
+struct JudgedPart {
+  std::string name;
+  std::function<Derived(const Trainer&)> part;
+};
 
 struct Job {
   TrainConfig config;
@@ -29,8 +36,12 @@ struct Job {
   Weights start;
   std::string name = "model";       ///< of the file that the trained network is written to
   std::vector<InnerNetwork> inner;  ///< each is written to a file of its name
+  std::vector<JudgedPart> judged;   ///< instead of `inner`, and then no file is written
   data::DataSets data;
   std::unique_ptr<Objective> objective;
+  std::vector<std::shared_ptr<Observer>> observers;  ///< of the first process
+  /// What an epoch's line of the log also says, under "search".
+  std::function<Json(const Trainer&)> describe;
   /// Whether a run may end after an epoch; `time` as in Objective. Absent: after the last.
   std::function<bool(double time, const std::vector<Evaluation>&)> is_enough;
   std::string teacher;             ///< hash of its weights; empty without one
@@ -42,7 +53,7 @@ struct Job {
   data::LoaderOptions loader_options(bool is_training, const Group& group) const;
   Networks networks() const { return {header.spec, start, inner}; }
 
-  /// "small-2", "small-4": of the networks inside.
+  /// "small-2", "small-4": of the networks that are judged besides the large one.
   std::vector<std::string> inner_names() const;
 };
 

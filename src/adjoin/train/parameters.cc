@@ -42,11 +42,11 @@ std::vector<int64_t> layers_below_head(const std::vector<TensorInfo>& infos) {
 Parameters::Parameters(const ModelSpec& spec, const Weights& start,
                        const std::vector<InnerNetwork>& inner, torch::Device device,
                        torch::ScalarType dtype, double layer_decay) {
-  networks_.push_back({"", tensors(spec), {}, {}, {}});
+  networks_.push_back({"", tensors(spec), 1, {}, {}, {}});
   for (const InnerNetwork& network : inner) {
     std::vector<TensorInfo> infos;
     for (const Source& source : network.derived.sources) infos.push_back(source.tensor);
-    networks_.push_back({network.name + ".", infos, network.derived, {}, {}});
+    networks_.push_back({network.name + ".", infos, network.own_lr_scale, network.derived, {}, {}});
   }
   for (size_t i = 0; i < networks_.size(); ++i) add_slots(i, layer_decay);
   lay_out();
@@ -78,7 +78,8 @@ void Parameters::add_slots(size_t network, double layer_decay) {
   const std::vector<int64_t> below = layers_below_head(infos);
   for (size_t i = 0; i < infos.size(); ++i) {
     if (!infos[i].is_trained || !networks_[network].is_own(i)) continue;
-    slots_.push_back({network, infos[i], 0, std::pow(layer_decay, static_cast<double>(below[i]))});
+    const double scale = std::pow(layer_decay, static_cast<double>(below[i]));
+    slots_.push_back({network, infos[i], 0, scale * networks_[network].lr_scale});
   }
 }
 

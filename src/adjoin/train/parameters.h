@@ -26,7 +26,8 @@ struct ParameterGroup {
 struct InnerNetwork {
   std::string name;  ///< "small-4"; tensors of its own are stored under it
   Derived derived;
-  Weights own;  ///< start values of the tensors that are no slice of the large network
+  Weights own;              ///< start values of the tensors that are no slice of the large network
+  double own_lr_scale = 1;  ///< of these
 };
 
 class Parameters {
@@ -62,6 +63,7 @@ class Parameters {
   struct Network {
     std::string prefix;  // of tensors of its own
     std::vector<TensorInfo> infos;
+    double lr_scale = 1;             // of tensors of its own
     std::optional<Derived> derived;  // not of the large one
     Weights fixed;                   // of its own
     Weights weights;

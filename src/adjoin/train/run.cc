@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <deque>
 
 #include "adjoin/core/error.h"
 #include "adjoin/models/load.h"
@@ -107,7 +108,7 @@ RunResult Run::go() {
     options_.folder->cut_log(0);  // of a run that was killed before its first checkpoint
   }
   while (!state_.is_complete && stopped_by_ == 0) epoch();
-  if (stopped_by_ == 0 && options_.folder != nullptr) write_models();
+  if (stopped_by_ == 0 && options_.folder != nullptr && job_.judged.empty()) write_models();
   return {state_.evaluations, state_.best_top1, state_.best_epoch,
           state_.epoch,       seconds(),        stopped_by_};
 }
@@ -119,7 +120,7 @@ void Run::write_models() const {
   io::ModelHeader header = job_.header;
   if (!job_.inner.empty()) header.provenance.parent = models::content_hash(large);
   for (size_t i = 0; i < job_.inner.size(); ++i) {
-    const auto& [name, derived, own] = job_.inner[i];
+    const auto& [name, derived, own, lr_scale] = job_.inner[i];
     header.spec = derived.spec;
     models::save(*options_.folder / (name + ".safetensors"), header,
                  models::plain(derived, trainer_.judged_weights(i + 1)));
@@ -239,8 +240,13 @@ std::vector<Evaluation> Run::evaluated() {
   };
   std::vector<std::string> names = job_.inner_names();
   names.insert(names.begin(), job_.name);
-  std::vector<EvaluatedNetwork> networks;
-  for (size_t i = 0; i < names.size(); ++i) {
+  std::vector<EvaluatedNetwork> networks = {{trainer_.spec(), trainer_.judged_weights(), names[0]}};
+  std::deque<Derived> parts;  // the networks refer to them
+  for (const JudgedPart& part : job_.judged) {
+    const Derived& derived = parts.emplace_back(part.part(trainer_));
+    networks.push_back({derived.spec, models::views(derived, networks[0].weights), part.name});
+  }
+  for (size_t i = 1; i < names.size() && job_.judged.empty(); ++i) {
     networks.push_back({trainer_.spec(i), trainer_.judged_weights(i), names[i]});
   }
   Predictions predictions(job_.header, names);
@@ -253,7 +259,9 @@ std::vector<Evaluation> Run::evaluated() {
 
 void Run::write_epoch(const EpochReport& report) {
   const std::vector<std::string> small = job_.inner_names();
-  write_log(epoch_line(position(), report, small));
+  Json line = epoch_line(position(), report, small);
+  if (job_.describe) line["search"] = job_.describe(trainer_);
+  write_log(std::move(line));
   state_.summary += summary_row(position(), report);
   if (options_.folder == nullptr) return;
   options_.folder->write("summary.csv", summary_heading(small) + state_.summary);
@@ -337,7 +345,7 @@ void Run::restore() {
                        then.epoch, then.step, then.steps_per_epoch, job_.config.epochs,
                        state_.steps_per_epoch));
   }
-  if (then.evaluations.size() != (then.epoch == 0 ? 0 : job_.inner.size() + 1)) {
+  if (then.evaluations.size() != (then.epoch == 0 ? 0 : job_.inner_names().size() + 1)) {
     refuse(fmt::format("holds {} evaluations", then.evaluations.size()));
   }
   const auto check_images = [&](const std::vector<int64_t>& images, const data::Loader& loader) {

@@ -1,0 +1,264 @@
+// adjoin search: how much of every block to keep for a target, and the training of what was found.
+#include <iostream>
+
+#include "adjoin/cli/arguments.h"
+#include "adjoin/cli/model_options.h"
+#include "adjoin/cli/run_command.h"
+#include "adjoin/cli/run_results.h"
+#include "adjoin/core/atomic_file.h"
+#include "adjoin/core/table.h"
+#include "adjoin/search/job.h"
+#include "adjoin/spec/architecture.h"
+#include "adjoin/train/run_folder.h"
+
+namespace adjoin::cli {
+namespace {
+
+using search::Method;
+using search::SearchConfig;
+
+/// One search with the training that follows, from its question to its result.
+class SearchRun {
+ public:
+  SearchRun(SearchConfig config, std::string folder)
+      : config_(std::move(config)),
+        folder_(std::move(folder)),
+        question_(search::question(config_)) {}
+
+  /// What the user should know before anything begins.
+  std::vector<std::string> notes() const {
+    std::vector<std::string> notes = question_.space.notes();
+    notes.push_back(search::feasible_text(question_.space));
+    return notes;
+  }
+
+  train::Job first_job(const train::Launch& launch) const {
+    if (config_.method == Method::kDan) return dan_job(launch);
+    return search::prepare_trial(config_, proposal({}).choice, launch);
+  }
+
+  /// Looks for the architecture, and writes it to the folder.
+  void search(const Stages& stages) {
+    switch (config_.method) {
+      case Method::kDan: {
+        const train::RunResult result = stages.run(dan_job(stages.launch), folder_ + "/search");
+        searched_ = result.evaluations;
+        seconds_ = result.seconds;
+        trials_ = 1;
+        break;
+      }
+      case Method::kUniform:
+        write(search::fit_evenly(question_.space, question_.target), stages);
+        break;
+      case Method::kRandom:
+      case Method::kEvolve: try_networks(stages); break;
+    }
+    found_ = search::fitted_as(
+        question_.space,
+        architecture_from_json(question_.space.large(), read_json_file(architecture_file()),
+                               architecture_file()));
+  }
+
+  train::Job training(const train::Launch& launch) const {
+    return search::prepare_training(config_, found_.choice, launch);
+  }
+
+  /// Of the search alone.
+  Json result() const {
+    const search::Space& space = question_.space;
+    const search::Price least = space.least();
+    const search::Price most = space.most();
+    const search::Price large = space.price(keep_everything(space.large()));
+    Json target = Json::object();
+    if (question_.target.macs) target["macs"] = *question_.target.macs;
+    if (question_.target.params) target["params"] = *question_.target.params;
+    Json trims = Json::array();
+    for (const search::Trim& trim : found_.trims) {
+      trims.push_back({{"block", trim.block}, {"from", trim.from}, {"to", trim.to}});
+    }
+    Json json = {
+        {"run", folder_},
+        {"method", std::string(enum_name(config_.method))},
+        {"trials", trials_},
+        {"architecture", architecture_to_json(space.large(), found_.choice)},
+        {"alphas", found_.alphas},
+        {"trimmed", trims},
+        {"feasible", {{"macs", {least.macs, most.macs}}, {"params", {least.params, most.params}}}},
+        {"target", target},
+        {"macs", found_.price.macs},
+        {"params", found_.price.params},
+        {"large", {{"macs", large.macs}, {"params", large.params}}},
+        {"small", {{"macs", found_.price.macs}, {"params", found_.price.params}}},
+        {"search_seconds", seconds_},
+        {"seconds", seconds_}};
+    if (!searched_.empty()) {  // on the images that were set aside
+      const char* const names[] = {"large", "searched", "uniform"};
+      for (size_t i = 0; i < searched_.size(); ++i) {
+        json["search_top1"][names[i]] = searched_[i].top1;
+      }
+    }
+    return json;
+  }
+
+  /// And of the training.
+  Json result(const train::Job& job, const train::RunResult& trained) const {
+    const auto file = [&](const std::string& name) {
+      return folder_ + "/" + name + ".safetensors";
+    };
+    Json json = result();
+    json["large"] = network_json(job.header.spec, trained.evaluations[0], file(job.name));
+    json["small"] =
+        network_json(job.inner[0].derived.spec, trained.evaluations[1], file(job.inner[0].name));
+    json["epochs"] = trained.epochs;
+    json["seconds"] = seconds_ + trained.seconds;
+    return json;
+  }
+
+  const SearchConfig& config() const { return config_; }
+
+ private:
+  std::string architecture_file() const { return folder_ + "/architecture.json"; }
+
+  train::Job dan_job(const train::Launch& launch) const {
+    return search::prepare_dan(config_, question_, launch, architecture_file());
+  }
+
+  void write(const search::Fitted& fitted, const Stages& stages) const {
+    if (!stages.is_first) return;
+    AtomicFile file(architecture_file());
+    file.write(search::architecture_json(question_.space, fitted).dump(2) + "\n");
+    file.commit();
+  }
+
+  search::Fitted proposal(const std::vector<search::Trial>& tried) const {
+    const auto propose =
+        config_.method == Method::kEvolve ? search::evolved_proposal : search::random_proposal;
+    return propose(question_.space, question_.target,
+                   static_cast<uint64_t>(config_.compress.train.seed), tried);
+  }
+
+  void try_networks(const Stages& stages) {
+    std::vector<search::Trial> tried;
+    const double limit = config_.budget_minutes * 60;
+    while (static_cast<int64_t>(tried.size()) < config_.trials) {
+      if (!tried.empty() && limit > 0 && seconds_ >= limit) break;
+      const search::Fitted next = proposal(tried);
+      const std::string folder = fmt::format("{}/search/trial-{:03}", folder_, tried.size());
+      const train::RunResult result =
+          stages.run(search::prepare_trial(config_, next.choice, stages.launch), folder);
+      tried.push_back({next, result.evaluations[1].top1});
+      seconds_ += result.seconds;
+      if (stages.is_first) {
+        print_notes({fmt::format("trial {}: {:.2f} % with {}", tried.size(), tried.back().top1,
+                                 fmt::join(next.alphas, ","))});
+      }
+    }
+    trials_ = static_cast<int64_t>(tried.size());
+    write(best(tried).fitted, stages);
+  }
+
+  SearchConfig config_;
+  std::string folder_;
+  search::Question question_;
+  search::Fitted found_;
+  std::vector<train::Evaluation> searched_;
+  int64_t trials_ = 0;
+  double seconds_ = 0;
+};
+
+void print_architecture(const Json& run) {
+  const auto macs = run.at("macs").get<double>();
+  std::string text =
+      fmt::format("{}: alphas {}, {} MACs ({:.3f} of the large network's)",
+                  run.at("run").get<std::string>() + "/architecture.json",
+                  fmt::join(run.at("alphas").get<std::vector<int64_t>>(), ","), short_count(macs),
+                  macs / run.at("large").at("macs").get<double>());
+  for (const auto& [what, limit] : run.at("target").items()) {
+    text += fmt::format(", {:.1f} % of the target of {} {}",
+                        100 * run.at(what).get<double>() / limit.get<double>(),
+                        short_count(limit.get<double>()), what);
+  }
+  std::cout << text << '\n';
+  for (const Json& trim : run.at("trimmed")) {
+    fmt::print("  {}: {} hidden units instead of {}\n", trim.at("block").get<std::string>(),
+               trim.at("to").get<int64_t>(), trim.at("from").get<int64_t>());
+  }
+}
+
+bool is_trained(const Json& run) { return run.at("large").contains("file"); }
+
+void print_result(const std::vector<Json>& runs) {
+  std::vector<std::vector<Json>> networks;
+  for (const Json& run : runs) {
+    print_architecture(run);
+    if (is_trained(run)) networks.push_back({run.at("large"), run.at("small")});
+  }
+  if (!networks.empty()) print_networks(networks);
+}
+
+std::vector<std::string> averaged(const Json& run) {
+  std::vector<std::string> pointers = {"/macs", "/params", "/seconds"};
+  if (is_trained(run)) pointers.insert(pointers.end(), {"/large/top1", "/small/top1"});
+  return pointers;
+}
+
+void time_networks(Json& run) {
+  if (is_trained(run)) add_latencies({&run.at("large"), &run.at("small")});
+}
+
+ConfigFlagsOptions flag_options() {
+  ConfigFlagsOptions options = train_flag_options();
+  options.headings.insert(options.headings.begin(), {{"method", "The search"},
+                                                     {"order", "The training that follows"},
+                                                     {"lambda", "How networks are taught"}});
+  return options;
+}
+
+}  // namespace
+
+int run_search(Args args) {
+  CLI::App app("Finds how much of every block to keep for a target, then trains that network.",
+               "search");
+  RunFlags run_flags;
+  add_run_flags(app, run_flags);
+  ConfigFlags flags(app, SearchConfig{}, flag_options());
+  if (!parse(app, args)) return 0;
+  const auto config = [&](const std::string& folder, std::optional<int64_t> seed) {
+    auto whole = resolved<SearchConfig>(
+        flags, run_flags, folder, [](auto& all) -> auto& { return all.compress.train; });
+    whole.compress.train.seed = seed.value_or(whole.compress.train.seed);
+    return whole;
+  };
+  std::optional<SearchRun> run;
+  const auto begin = [&](const std::string& folder, std::optional<int64_t> seed) {
+    run.emplace(config(folder, seed), folder);
+  };
+  RunCommand command;
+  command.config = [&](const std::string& folder) { return config(folder, {}).compress.train; };
+  command.before = [&](const Stages& stages) -> std::optional<Json> {
+    begin(stages.folder, stages.seed);
+    if (stages.is_first) {
+      train::RunFolder(stages.folder, run_flags.is_resumed)
+          .write("config.yaml", config_yaml(run->config()));
+      print_notes(run->notes());
+    }
+    run->search(stages);
+    if (run->config().retrain) return std::nullopt;
+    return run->result();
+  };
+  command.prepare = [&](const std::string& folder, std::optional<int64_t> seed,
+                        const train::Launch& launch) {
+    if (!run_flags.is_dry_run) return run->training(launch);
+    begin(folder, seed);
+    print_notes(run->notes());
+    return run->first_job(launch);
+  };
+  command.result = [&](const std::string& /*folder*/, const train::Job& job,
+                       const train::RunResult& result) { return run->result(job, result); };
+  command.print = print_result;
+  command.averaged = averaged;
+  command.complete = time_networks;
+  return run_command(run_flags, command);
+}
+
+}  // namespace adjoin::cli

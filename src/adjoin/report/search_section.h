@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "adjoin/report/search_view.h"
+
+namespace adjoin::report {
+
+/// The part of a page that shows a search: the networks beside each other, what the mixture costs,
+/// how likely each candidate of a block is over time; or the trials.
+std::string search_section(const SearchView& search);
+
+}  // namespace adjoin::report

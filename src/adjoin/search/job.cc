@@ -1,0 +1,170 @@
+#include "adjoin/search/job.h"
+
+#include <fmt/format.h>
+
+#include "adjoin/compress/job.h"
+#include "adjoin/core/atomic_file.h"
+#include "adjoin/core/error.h"
+#include "adjoin/data/subset.h"
+#include "adjoin/spec/architecture.h"
+
+namespace adjoin::search {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorKind::kConfig, message); }
+
+/// The training that a search does, on its own images.
+train::TrainConfig search_training(const SearchConfig& config) {
+  train::TrainConfig result = config.compress.train;
+  if (!config.search_data.empty()) {
+    result.data = config.search_data;
+    result.reset_head = true;
+  }
+  const bool is_trial = config.method != Method::kDan;
+  const int64_t unsaid = is_trial ? std::max<int64_t>(result.epochs / 10, 1) : result.epochs;
+  result.epochs = config.search_epochs > 0 ? config.search_epochs : unsaid;
+  return result;
+}
+
+/// Judges by images set aside from those it would learn from: the validation split is not looked
+/// at.
+void set_aside(train::Job& job, double fraction) {
+  auto [train, held] = data::divided(*job.data.train, fraction);
+  job.data.train = std::move(train);
+  job.data.val = std::move(held);
+}
+
+/// Every run of a search has the config of the whole.
+void set_search_config(train::Job& job, const SearchConfig& config) {
+  SearchConfig resolved = config;
+  resolved.compress.train.dtype = job.config.dtype;
+  set_config(job, resolved);
+}
+
+/// Writes what a search would hand over, after every epoch.
+class ArchitectureWriter : public train::Observer {
+ public:
+  ArchitectureWriter(std::shared_ptr<const Dan> dan, std::string path)
+      : dan_(std::move(dan)), path_(std::move(path)) {}
+
+  void on_epoch(const train::Position& /*position*/, const train::EpochReport& /*report*/,
+                const train::Trainer& trainer) override {
+    const Fitted fitted = dan_->learned(trainer.judged_weights(1)).fitted;
+    AtomicFile file(path_);
+    file.write(architecture_json(dan_->wanted(), fitted).dump(2) + "\n");
+    file.commit();
+  }
+
+ private:
+  std::shared_ptr<const Dan> dan_;
+  std::string path_;
+};
+
+Json price_json(const Price& price) { return {{"macs", price.macs}, {"params", price.params}}; }
+
+/// {"alphas", "candidates", "probabilities", "expected_macs", "networks": {name:
+/// {"macs","params"}}} of now. `networks`: what else is judged.
+Json described(const Dan& dan, const train::Trainer& trainer, Json networks) {
+  const Learned learned = dan.learned(trainer.judged_weights(1));
+  Json rows = Json::array();
+  const auto p = learned.probabilities.accessor<double, 2>();
+  for (size_t i = 0; i < dan.wanted().blocks(); ++i) {
+    Json row = Json::array();
+    for (size_t j = 0; j < dan.wanted().alphas()[i].size(); ++j) {
+      row.push_back(p[static_cast<int64_t>(i)][static_cast<int64_t>(j)]);
+    }
+    rows.push_back(std::move(row));
+  }
+  networks["searched"] = price_json(learned.fitted.price);
+  return {{"alphas", learned.fitted.alphas},
+          {"candidates", dan.wanted().alphas()},
+          {"probabilities", rows},
+          {"expected_macs", dan.expected_macs(learned.probabilities)},
+          {"networks", networks}};
+}
+
+}  // namespace
+
+void check(const SearchConfig& config) {
+  const bool has_target = !config.target_macs.empty() || !config.target_params.empty();
+  if (config.method != Method::kDan && !has_target) {
+    refuse(fmt::format("method: {} needs a target; say --target-macs or --target-params",
+                       enum_name(config.method)));
+  }
+  if (config.compress.train.grad_checkpointing && config.method == Method::kDan) {
+    refuse("grad_checkpointing: a mixture cannot be computed twice; leave it out");
+  }
+  if (config.compress.train.data.empty()) refuse("data: is missing");
+}
+
+Question question(const SearchConfig& config) {
+  check(config);
+  const train::Job wanted = train::prepare(config.compress.train);
+  Space space(wanted.header.spec, config.candidates);
+  const Price most = space.price(keep_everything(space.large()));
+  Target target;
+  if (!config.target_macs.empty()) {
+    target.macs = parse_amount(config.target_macs, most.macs, "--target-macs");
+  }
+  if (!config.target_params.empty()) {
+    target.params = parse_amount(config.target_params, most.params, "--target-params");
+  }
+  check_feasible(space, target);
+  return {std::move(space), target};
+}
+
+train::Job prepare_dan(const SearchConfig& config, const Question& question,
+                       const train::Launch& launch, const std::string& architecture_file) {
+  train::Job job = train::prepare(search_training(config), launch);
+  set_aside(job, config.search_fraction);
+  const auto dan =
+      std::make_shared<Dan>(Space(job.header.spec, config.candidates), question.space,
+                            question.target, config.dan, job.config.seed, job.compute.device);
+  job.name = "large";
+  job.inner = {dan->network()};
+  job.judged.push_back({"searched", [dan](const train::Trainer& trainer) {
+                          const Learned learned = dan->learned(trainer.judged_weights(1));
+                          return derive(trainer.spec(), learned.fitted.choice, Geometry::kKept);
+                        }});
+  Json others = {
+      {"large", price_json(question.space.price(keep_everything(question.space.large())))}};
+  if (question.target.is_stated()) {
+    const Fitted alike = fit_evenly(question.space, question.target);
+    others["uniform"] = price_json(alike.price);
+    job.judged.push_back({"uniform", [choice = alike.choice](const train::Trainer& trainer) {
+                            return derive(trainer.spec(), choice, Geometry::kKept);
+                          }});
+  }
+  job.describe = [dan, others](const train::Trainer& trainer) {
+    return described(*dan, trainer, others);
+  };
+  job.observers.push_back(std::make_shared<ArchitectureWriter>(dan, architecture_file));
+  job.objective = std::make_unique<DanObjective>(dan, config.compress.adjoined,
+                                                 std::move(job.objective), job.config.epochs);
+  set_search_config(job, config);
+  return job;
+}
+
+train::Job prepare_trial(const SearchConfig& config, const Choice& choice,
+                         const train::Launch& launch) {
+  compress::CompressConfig of_trial = config.compress;
+  of_trial.train = search_training(config);
+  of_trial.stop_when_within = 0;
+  train::Job job = compress::prepare(of_trial, launch, choice);
+  set_aside(job, config.search_fraction);
+  set_search_config(job, config);
+  return job;
+}
+
+train::Job prepare_training(const SearchConfig& config, const Choice& choice,
+                            const train::Launch& launch) {
+  train::Job job = compress::prepare(config.compress, launch, choice);
+  set_search_config(job, config);
+  return job;
+}
+
+Json architecture_json(const Space& space, const Fitted& fitted) {
+  return architecture_to_json(space.large(), fitted.choice);
+}
+
+}  // namespace adjoin::search

@@ -1,0 +1,39 @@
+#pragma once
+
+// The runs a search is made of: the one that learns the mixture, the trials, and the training of
+// what was found.
+
+#include <memory>
+
+#include "adjoin/search/config.h"
+#include "adjoin/search/trials.h"
+#include "adjoin/train/job.h"
+
+namespace adjoin::search {
+
+/// What is searched: the network that the user wants in the end, and what it may cost.
+struct Question {
+  Space space;
+  Target target;
+};
+
+/// Error(kUsage) when a target cannot be reached.
+Question question(const SearchConfig& config);
+
+/// The run of --method dan in a folder. What it would hand over now is written after every epoch to
+/// `architecture_file`.
+train::Job prepare_dan(const SearchConfig& config, const Question& question,
+                       const train::Launch& launch, const std::string& architecture_file);
+
+/// A run of --method random or evolve: a network as found, for a few epochs.
+train::Job prepare_trial(const SearchConfig& config, const Choice& choice,
+                         const train::Launch& launch);
+
+/// The training that follows.
+train::Job prepare_training(const SearchConfig& config, const Choice& choice,
+                            const train::Launch& launch);
+
+/// architecture.json: what a search hands over, with the factors it began from and what it costs.
+Json architecture_json(const Space& space, const Fitted& fitted);
+
+}  // namespace adjoin::search

@@ -1,0 +1,29 @@
+#pragma once
+
+// Searches that propose networks and look at how they do: random ones, or changes of good ones.
+
+#include <vector>
+
+#include "adjoin/search/space.h"
+
+namespace adjoin::search {
+
+/// A network that was tried.
+struct Trial {
+  Fitted fitted;
+  double top1 = 0;  ///< on the images that were set aside
+};
+
+/// The next network to try, all within the target. A function of the seed and of what was tried.
+Fitted random_proposal(const Space& space, const Target& target, uint64_t seed,
+                       const std::vector<Trial>& tried);
+
+/// Regularised evolution (Real et al. 2019): of the last few trials some are drawn, and the best of
+/// these is changed in one or two blocks. The first few are random.
+Fitted evolved_proposal(const Space& space, const Target& target, uint64_t seed,
+                        const std::vector<Trial>& tried);
+
+/// The best; the earliest of equals.
+const Trial& best(const std::vector<Trial>& tried);
+
+}  // namespace adjoin::search
