@@ -54,6 +54,17 @@ TEST_F(ExportTest, WritesAPartOfANetworkAndBytesAsInput) {
   EXPECT_LT(read_file(out + ".data").size(), read_file(model).size());
 }
 
+TEST_F(ExportTest, LeavesNothingBehindWhenItIsInterrupted) {
+  const std::string place = folder / "place";
+  std::filesystem::create_directory(place);
+  const auto is_empty = [&] { return std::filesystem::is_empty(place); };
+  RunningProgram program(ADJOIN_BINARY, {"export", "deit_tiny_patch16_224", place + "/model.onnx"});
+  while (is_empty() && !program.is_over()) usleep(1000);
+  program.signal(SIGINT);
+  EXPECT_EQ(program.wait().exit_code, 128 + SIGINT);
+  EXPECT_TRUE(is_empty());
+}
+
 TEST_F(ExportTest, SaysWhatIsWrong) {
   const std::string out = folder / "a.onnx";
   const std::string text = folder.write("text.safetensors", "no model");

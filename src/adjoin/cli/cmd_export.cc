@@ -9,6 +9,7 @@
 #include "adjoin/cli/arguments.h"
 #include "adjoin/cli/networks.h"
 #include "adjoin/core/atomic_file.h"
+#include "adjoin/core/signals.h"
 #include "adjoin/core/table.h"
 #include "adjoin/data/transform.h"
 #include "adjoin/io/onnx/export.h"
@@ -148,8 +149,10 @@ int run_export(Args args) {
     const float* data = tensor.data_ptr<float>();
     return std::vector<float>(data, data + tensor.numel());
   };
+  const StopSignal stop;  // what is half done is taken away, not left behind
   const Workshop workshop(out);
   io::export_onnx(workshop.path(), model.header, values, onnx);
+  if (stop.received() != 0) return 128 + stop.received();
   const Comparison found = compare(workshop.path(), model, onnx.has_preprocessing);
   if (!found.is_good()) {
     throw Error(ErrorKind::kNumeric,
@@ -157,6 +160,7 @@ int run_export(Args args) {
                             "answers agree; nothing was written",
                             out, found.difference, found.agree, kImages));
   }
+  if (stop.received() != 0) return 128 + stop.received();
   const int64_t bytes = workshop.deliver();
   print_notes(model.notes);
   if (is_json) {
