@@ -3,6 +3,8 @@
 
   alone      the large network, and small ones of the same shape as those inside it, each trained by itself
   adjoined   a large network with small ones in its weights
+  searched   a large network with one in its weights whose blocks a search chose, at 0.45 of the MACs: by dan, by trying
+             networks at random in about the same time, or all blocks alike
 
 A row is one training, for one seed or several. What differs between two rows is paired by seed: the mean
 difference, and the 95 % interval of Student's t. Rows may be trained in several goes: each go writes its
@@ -31,6 +33,10 @@ def small(heads, head_dim, mlp_ratio):
 
 # Name, seeds, command. The rows that take longest come first.
 ROWS = [
+    ("random-0.45", 1, "search --config recipes/dan_vit_mini_32.yaml --method random --trials 10"),
+    ("dan-0.45", 3, "search --config recipes/dan_vit_mini_32.yaml"),
+    ("uniform-0.45", 3, "search --config recipes/dan_vit_mini_32.yaml --method uniform"),
+    ("swin-dan-0.45", 1, "search --config recipes/dan_swin_mini_32.yaml"),
     ("set-2-4-8", 3, "compress --config recipes/adjoined_vit_mini_32.yaml --alpha 2,4,8"),
     ("adjoined-4", 3, "compress --config recipes/adjoined_vit_mini_32.yaml"),
     ("detached-4", 1, "compress --config recipes/adjoined_vit_mini_32.yaml --detach-teacher"),
@@ -55,6 +61,10 @@ PAIRS = [
     (("set-2-4-8", "small-8"), ("small-8", "small-8")),
     (("set-2-4-8", "large"), ("large", "large")),
     (("detached-4", "small-4"), ("adjoined-4", "small-4")),
+    (("dan-0.45", "small"), ("large", "large")),
+    (("dan-0.45", "small"), ("uniform-0.45", "small")),
+    (("dan-0.45", "small"), ("random-0.45", "small")),
+    (("swin-dan-0.45", "small"), ("swin-large", "large")),
     (("swin-adjoined-4", "small-4"), ("swin-small-4", "small-4")),
     (("swin-adjoined-4", "large"), ("swin-large", "large")),
     (("t2t-adjoined-4", "small-4"), ("t2t-small-4", "small-4")),
@@ -68,6 +78,8 @@ def networks_of(row, result):
     """Top-1 of every network of a run."""
     if "large" in result:
         found = {"large": result["large"]["top1"]}
+        if isinstance(result["small"], dict):  # of a search
+            return {**found, "small": result["small"]["top1"]}
         found.update({f"small-{small['alpha']}": small["top1"] for small in result["small"]})
         return found
     name = row.split("-", 1)[1] if row.split("-")[0] in ("swin", "t2t") else row

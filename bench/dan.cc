@@ -86,6 +86,16 @@ class Worker {
           std::make_unique<search::DanObjective>(
               dan, full_lambda(), std::make_unique<train::PlainObjective>(), /*epochs=*/1));
       add("explicit_" + number, std::make_unique<ExplicitObjective>(space, compute_.device));
+      if (count < 4) continue;
+      // With a target the multiplier takes its step, too.
+      search::Target target;
+      target.macs = (space.least().macs + space.most().macs) / 2;
+      const auto aimed = std::make_shared<search::Dan>(space, space, target, search::DanOptions{},
+                                                       0, compute_.device);
+      networks_.inner = {aimed->network()};
+      add("target_4",
+          std::make_unique<search::DanObjective>(
+              aimed, full_lambda(), std::make_unique<train::PlainObjective>(), /*epochs=*/1));
     }
     for (auto& [name, steps] : steps_) losses[name] = steps->first_losses();
     return {{"losses", losses}, {"torch", TORCH_VERSION}, {"threads", at::get_num_threads()}};

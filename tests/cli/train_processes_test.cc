@@ -128,6 +128,33 @@ TEST(ProcessesTest, TwoCompressAsOneDoes) {
   }
 }
 
+TEST(ProcessesTest, TwoSearchAsOneDoes) {
+  const TempFolder folder;
+  const auto search = [&](const std::string& output, const Words& way) {
+    Words args = twenty_steps(output);
+    args[0] = "search";
+    args.insert(args.end(), {"--search-epochs", "1", "--epochs", "1", "--target-macs", "0.5x"});
+    args.insert(args.end(), way.begin(), way.end());
+    return args;
+  };
+  const std::vector<Words> ways = {{"--noise", "gumbel-frozen", "--lambda", "constant"},
+                                   {"--method", "random", "--trials", "2", "--budget-minutes", "9"},
+                                   {"--method", "uniform"}};
+  for (size_t i = 0; i < ways.size(); ++i) {
+    const std::string one = folder / ("one" + std::to_string(i));
+    const std::string two = folder / ("two" + std::to_string(i));
+    ASSERT_EQ(adjoin(search(one, ways[i])).exit_code, 0);
+    for (auto& process : start(2, search(two, ways[i]))) {
+      const ProgramResult result = process->wait();
+      EXPECT_EQ(result.exit_code, 0) << result.err;
+    }
+    EXPECT_EQ(read_file(one + "/architecture.json"), read_file(two + "/architecture.json"));
+    for (const std::string name : {"/large.safetensors", "/small.safetensors"}) {
+      EXPECT_LT(largest_gap(one + name, two + name), 1e-6) << name;
+    }
+  }
+}
+
 TEST(ProcessesTest, WhenOneDiesTheOtherStopsWithASentenceAndOneAloneGoesOn) {
   const TempFolder folder;
   const auto many_steps = [](const std::string& output) {

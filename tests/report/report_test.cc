@@ -147,6 +147,56 @@ TEST_F(ReportTest, WhatIsMissingOrDamagedIsSaidAndTheRestShown) {
   expect_error(ErrorKind::kIo, {"none", "no such folder"}, [&] { read_run(folder / "none"); });
 }
 
+class SearchReportTest : public ReportTest {
+ protected:
+  /// An epoch of a search over two blocks.
+  static Json search_line(int epoch, double first) {
+    return {{"kind", "epoch"},
+            {"epoch", epoch},
+            {"seconds", 1},
+            {"eval_top1", 50},
+            {"eval_loss", 1},
+            {"small", {{{"name", "searched"}, {"eval_top1", 41.5}, {"eval_loss", 1}}}},
+            {"search",
+             {{"candidates", {{1, 2}, {1, 4}}},
+              {"probabilities", {{first, 1 - first}, {0.5, 0.5}}},
+              {"expected_macs", 1.25e6},
+              {"networks", {{"searched", {{"macs", 1234567}, {"params", 4321}}}}}}}};
+  }
+
+  void write_search(const std::string& log) {
+    write_run("run");
+    std::filesystem::create_directories(folder / "run/search");
+    folder.write("run/config.yaml",
+                 "candidates: []\nmodel: vit_mini_28\nset: []\ndata: d\nepochs: 2\nseed: 0\n");
+    folder.write("run/search/log.jsonl", log);
+  }
+};
+
+TEST_F(SearchReportTest, ShowsWhatTheSearchSaw) {
+  write_search(search_line(0, 0.5).dump() + "\n" + search_line(1, 0.875).dump() + "\n");
+  expect_all(page("run"), {"Searching vit_mini_28", "The search", "41.50", "1,234,567", "block 1",
+                           "1/1 88 %", "1/2: 12 %"});
+}
+
+TEST_F(SearchReportTest, TakesOnlyWholeLinesAndSaysWhatIsDamaged) {
+  Json empty = search_line(0, 0.5);
+  empty["search"]["candidates"] = empty["search"]["probabilities"] = {Json::array(), Json::array()};
+  Json other = search_line(1, 0.5);
+  other["search"]["probabilities"] = {{1}};
+  Json part = search_line(1, 0.25);
+  part["small"] = 7;
+  write_search(empty.dump() + "\n" + search_line(0, 0.75).dump() + "\n" + other.dump() + "\n" +
+               part.dump() + "\n{\n");
+  folder.write("run/search/trial-notes.txt", "mine");
+  folder.write("run/search/trial-001", "a file");
+  std::filesystem::create_directory_symlink("..", folder / "run/search/trial-002");
+  folder.write("run/architecture.json", "{");
+  expect_all(page("run"), {"4 lines of search/log.jsonl cannot be read", "1/1 75 %",
+                           "What was found cannot be drawn"});
+  EXPECT_FALSE(contains(page("run"), "networks were tried"));
+}
+
 TEST_F(ReportTest, TablesHaveMeanAndSpreadOverSeeds) {
   write_run("a", 0, 60);
   write_run("b", 1, 64);

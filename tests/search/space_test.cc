@@ -7,6 +7,7 @@
 #include "adjoin/search/trials.h"
 #include "adjoin/spec/catalog.h"
 #include "adjoin/spec/derive.h"
+#include "adjoin/spec/overrides.h"
 #include "support/expect_error.h"
 
 namespace adjoin::search {
@@ -109,7 +110,7 @@ TEST(FitTest, LandsWithinOnePercentBelowEveryFeasibleTarget) {
                     keep_everything(space.large()).blocks[i].heads);
         }
       }
-      const Fitted even = fit_evenly(space, target);
+      const Fitted even = *fit_evenly(space, target);
       EXPECT_LE(even.price.macs, *target.macs);
       EXPECT_GE(static_cast<double>(even.price.macs), 0.98 * static_cast<double>(*target.macs))
           << model << " " << share;
@@ -161,7 +162,28 @@ TEST(FitTest, TakesTheBestScoresThatCanBePaidAndCutsTheLeastImportantFirst) {
   EXPECT_EQ(again.price, fitted.price);
 }
 
+TEST(FitTest, AllAlikeIsNothingWhereNoFactorIsLegalEverywhere) {
+  const Space space(catalog_spec("swin_tiny_patch4_window7_224"), {2, 4});
+  Target target;
+  target.macs = (space.least().macs + space.most().macs) / 2;
+  EXPECT_FALSE(fit_evenly(space, target).has_value());
+  EXPECT_LE(target.share(fit(space, Scores(12, {0, 0}), std::vector<double>(12, 1), target).price),
+            1);
+}
+
+TEST(FitTest, KnowsBlocksOfOneHiddenUnit) {
+  const Space space(with_overrides(catalog_spec("vit_mini_28"), {{"mlp_ratio", "0.02"}}), {});
+  Target target;
+  target.macs = space.most().macs * 9 / 10;
+  const Fitted fitted =
+      fit(space, Scores(4, std::vector<double>{1}), std::vector<double>(4, 1), target);
+  EXPECT_EQ(fitted.choice.blocks[0].hidden, 1);
+}
+
 TEST(FitTest, RefusesWhatCannotBeReachedWithTheRange) {
+  expect_error(ErrorKind::kUsage, {"--target-params", "0.258x to 0.505x"}, [] {
+    check_feasible(Space(catalog_spec("vit_mini_32"), {2, 4}), {{}, 1000});
+  });
   const Space space(catalog_spec("vit_mini_32"), {1, 2});
   const auto refused = [&](const Target& target, const char* flag) {
     expect_error(ErrorKind::kUsage, {flag, "vit_mini_32 can have", "MACs", "parameters"},

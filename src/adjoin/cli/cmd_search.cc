@@ -5,7 +5,7 @@
 #include "adjoin/cli/model_options.h"
 #include "adjoin/cli/run_command.h"
 #include "adjoin/cli/run_results.h"
-#include "adjoin/core/atomic_file.h"
+#include "adjoin/core/place.h"
 #include "adjoin/core/table.h"
 #include "adjoin/search/job.h"
 #include "adjoin/spec/architecture.h"
@@ -29,12 +29,38 @@ class SearchRun {
   std::vector<std::string> notes() const {
     std::vector<std::string> notes = question_.space.notes();
     notes.push_back(search::feasible_text(question_.space));
+    if (config_.method == Method::kEvolve && config_.trials <= search::kPopulation) {
+      notes.push_back(
+          fmt::format("the first {} trials are drawn at random: with {} nothing evolves",
+                      search::kPopulation, config_.trials));
+    }
     return notes;
   }
 
-  train::Job first_job(const train::Launch& launch) const {
-    if (config_.method == Method::kDan) return dan_job(launch);
-    return search::prepare_trial(config_, proposal({}).choice, launch);
+  /// Of a dry run: the first job, and what part of the whole it is.
+  std::pair<train::Job, std::string> first_job(const train::Launch& launch) const {
+    switch (config_.method) {
+      case Method::kDan: return {dan_job(launch), "the search; training is that of compress"};
+      case Method::kUniform:
+        return {search::prepare_training(config_, uniform().choice, launch), "the training"};
+      default:
+        return {search::prepare_trial(config_, proposal({}).choice, launch),
+                fmt::format("one of {} trials; training is that of compress", config_.trials)};
+    }
+  }
+
+  /// Takes hold of the folder, until the training that follows does. A search that is there goes on
+  /// only where --resume says so.
+  void take_folder(bool is_resumed) {
+    if (!is_resumed && place_at(folder_ + "/search") != Place::kNothing) {
+      throw Error(ErrorKind::kUsage, folder_ +
+                                         ": holds a search already; go on with it by --resume, or "
+                                         "choose another --output");
+    }
+    hold_ = std::make_unique<train::RunFolder>(folder_, is_resumed);
+    if (place_at(folder_ + "/config.yaml") != Place::kFile) {
+      hold_->write("config.yaml", config_yaml(config_));
+    }
   }
 
   /// Looks for the architecture, and writes it to the folder.
@@ -45,18 +71,17 @@ class SearchRun {
         searched_ = result.evaluations;
         seconds_ = result.seconds;
         trials_ = 1;
+        found_ = search::fitted_as(question_.space, written());
         break;
       }
       case Method::kUniform:
-        write(search::fit_evenly(question_.space, question_.target), stages);
+        found_ = uniform();
+        if (stages.is_first) write(found_);
         break;
       case Method::kRandom:
       case Method::kEvolve: try_networks(stages); break;
     }
-    found_ = search::fitted_as(
-        question_.space,
-        architecture_from_json(question_.space.large(), read_json_file(architecture_file()),
-                               architecture_file()));
+    hold_.reset();
   }
 
   train::Job training(const train::Launch& launch) const {
@@ -117,17 +142,27 @@ class SearchRun {
   const SearchConfig& config() const { return config_; }
 
  private:
-  std::string architecture_file() const { return folder_ + "/architecture.json"; }
-
   train::Job dan_job(const train::Launch& launch) const {
-    return search::prepare_dan(config_, question_, launch, architecture_file());
+    return search::prepare_dan(config_, question_, launch, folder_);
   }
 
-  void write(const search::Fitted& fitted, const Stages& stages) const {
-    if (!stages.is_first) return;
-    AtomicFile file(architecture_file());
-    file.write(search::architecture_json(question_.space, fitted).dump(2) + "\n");
-    file.commit();
+  void write(const search::Fitted& fitted) const {
+    search::write_architecture(folder_, question_.space, fitted.choice);
+  }
+
+  /// What the first process wrote before the last step that all took together.
+  Choice written() const {
+    const std::string file = search::architecture_file(folder_);
+    return architecture_from_json(question_.space.large(), read_json_file(file), file);
+  }
+
+  search::Fitted uniform() const {
+    auto found = search::fit_evenly(question_.space, question_.target);
+    if (!found) {
+      throw Error(ErrorKind::kUsage, question_.space.large().name +
+                                         ": the target cannot be reached with all blocks alike");
+    }
+    return std::move(*found);
   }
 
   search::Fitted proposal(const std::vector<search::Trial>& tried) const {
@@ -154,12 +189,14 @@ class SearchRun {
       }
     }
     trials_ = static_cast<int64_t>(tried.size());
-    write(best(tried).fitted, stages);
+    found_ = best(tried).fitted;
+    if (stages.is_first) write(found_);
   }
 
   SearchConfig config_;
   std::string folder_;
   search::Question question_;
+  std::unique_ptr<train::RunFolder> hold_;
   search::Fitted found_;
   std::vector<train::Evaluation> searched_;
   int64_t trials_ = 0;
@@ -238,8 +275,7 @@ int run_search(Args args) {
   command.before = [&](const Stages& stages) -> std::optional<Json> {
     begin(stages.folder, stages.seed);
     if (stages.is_first) {
-      train::RunFolder(stages.folder, run_flags.is_resumed)
-          .write("config.yaml", config_yaml(run->config()));
+      run->take_folder(run_flags.is_resumed);
       print_notes(run->notes());
     }
     run->search(stages);
@@ -250,8 +286,12 @@ int run_search(Args args) {
                         const train::Launch& launch) {
     if (!run_flags.is_dry_run) return run->training(launch);
     begin(folder, seed);
-    print_notes(run->notes());
-    return run->first_job(launch);
+    auto [job, part] = run->first_job(launch);
+    if (launch.rank == 0) {
+      print_notes(run->notes());
+      print_notes({"what follows is " + part});
+    }
+    return std::move(job);
   };
   command.result = [&](const std::string& /*folder*/, const train::Job& job,
                        const train::RunResult& result) { return run->result(job, result); };

@@ -65,14 +65,6 @@ std::vector<Importance> measured(const train::Job& job, int64_t count) {
   return sum;
 }
 
-Weights ordered(const train::Job& job, const CompressConfig& config) {
-  const ModelSpec& spec = job.header.spec;
-  if (config.order == Order::kNone) return job.start;
-  return reordered(spec, job.start,
-                   config.order == Order::kMagnitude ? magnitude(spec, job.start)
-                                                     : measured(job, config.order_images));
-}
-
 void check_size(const CompressConfig& config) {
   const int given = int{!config.alpha.empty()} + int{!config.alphas.empty()} + int{config.keep > 0};
   if (given == 0) refuse("alpha: is missing; say how small: --alpha, --alphas or --keep");
@@ -81,6 +73,8 @@ void check_size(const CompressConfig& config) {
     refuse("alpha: names a small network twice");
   }
 }
+
+}  // namespace
 
 void check_order(const CompressConfig& config) {
   if (config.order == Order::kNone) return;
@@ -95,7 +89,13 @@ void check_order(const CompressConfig& config) {
   }
 }
 
-}  // namespace
+Weights ordered_start(const train::Job& job, const CompressConfig& config) {
+  const ModelSpec& spec = job.header.spec;
+  if (config.order == Order::kNone) return job.start;
+  return reordered(spec, job.start,
+                   config.order == Order::kMagnitude ? magnitude(spec, job.start)
+                                                     : measured(job, config.order_images));
+}
 
 std::vector<train::InnerNetwork> inner_networks(const CompressConfig& config,
                                                 const ModelSpec& large, const Weights& start,
@@ -131,7 +131,7 @@ train::Job prepare(const CompressConfig& config, const train::Launch& launch,
   check_order(config);
   train::Job job = train::prepare(config.train, launch);
   job.name = "large";
-  job.start = ordered(job, config);
+  job.start = ordered_start(job, config);
   job.inner = inner_networks(config, job.header.spec, job.start, choice);
   job.objective = std::make_unique<AdjoinedObjective>(config.adjoined, std::move(job.objective),
                                                       job.inner_names(), config.train.epochs);

@@ -7,6 +7,12 @@
 
 namespace adjoin::compress {
 
+/// Error(kConfig) when the start values cannot be put in order.
+void check_order(const CompressConfig& config);
+
+/// The start values of a job with the most important heads and units first, where that is wanted.
+Weights ordered_start(const train::Job& job, const CompressConfig& config);
+
 /// As train::prepare, also for the fields that are its own, and Error(kUsage) when a small network
 /// is no part of the large one. `choice`: instead of what the config says of the small network.
 train::Job prepare(const CompressConfig& config, const train::Launch& launch = {},

@@ -99,7 +99,8 @@ void check_options(const DataOptions& options) {
 /// Error when the source does not have what was asked for.
 void check_splits(const DataOptions& options, const Source& source) {
   const bool is_fraction = options.val_fraction > 0;
-  if (source.val && is_fraction) {
+  const bool is_set_aside = options.set_aside > 0;
+  if (source.val && is_fraction && !is_set_aside) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--val-fraction {}: {} has validation images of its own; leave the "
                             "option out, or name the training images alone",
@@ -109,7 +110,7 @@ void check_splits(const DataOptions& options, const Source& source) {
   if (!source.train) {
     throw Error(ErrorKind::kData, options.data + ": has validation images, but none to train on");
   }
-  if (!source.val && !is_fraction) {
+  if (!source.val && !is_fraction && !is_set_aside) {
     throw Error(ErrorKind::kData,
                 options.data +
                     ": has no validation images of its own; --val-fraction 0.1 sets some of the "
@@ -119,6 +120,10 @@ void check_splits(const DataOptions& options, const Source& source) {
 
 /// All of both splits.
 DataSets open_splits(const DataOptions& options, const Source& source) {
+  if (options.set_aside > 0) {
+    auto [train, val] = divided(limited(source.train(), options.limit_train), options.set_aside);
+    return {std::move(train), std::move(val)};
+  }
   if (options.val_fraction > 0) {
     auto [train, val] = divided(source.train(), options.val_fraction);
     return {std::move(train), std::move(val)};

@@ -37,6 +37,7 @@ struct DataOptions {
   double val_fraction = 0;  ///< of a set without its own validation split, this much of train
   int64_t limit_train = 0;  ///< so many images spread evenly over the classes; 0: all
   int64_t limit_val = 0;
+  double set_aside = 0;  ///< judge by this share of the training images, whatever else there is
   bool is_train_needed = true;  ///< else a single split is the one to evaluate on
 };
 

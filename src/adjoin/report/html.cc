@@ -269,7 +269,8 @@ std::string title(const RunView& run) {
 
 }  // namespace
 
-std::string html_report(const RunView& run, const std::vector<RunView>& others) {
+std::string html_report(const RunView& run, const std::vector<RunView>& others,
+                        const std::optional<SearchView>& search) {
   std::string body = fmt::format(
       "<h1>{}</h1><p class=\"sub\">{} epochs on {}{}</p>", escaped(title(run)), run.epochs,
       escaped(run.setting("data").empty() ? "unknown data" : run.setting("data")),
@@ -281,7 +282,7 @@ std::string html_report(const RunView& run, const std::vector<RunView>& others) 
     body += "<h2>While training</h2>" + curves(run);
     body += architectures(run);
   }
-  if (run.search) body += search_section(*run.search);
+  if (search) body += search_section(*search);
   if (!run.is_empty()) {
     body += neighbours(run, others);
     body += classes(run);
@@ -297,12 +298,13 @@ std::string html_report(const RunView& run, const std::vector<RunView>& others) 
 }
 
 std::string write_report(const std::string& folder) {
-  const RunView run = read_run(folder);
+  RunView run = read_run(folder);
+  const std::optional<SearchView> search = read_search(run, run.problems);
   std::vector<RunView> others;
   for (const std::string& other : runs_beside(folder)) others.push_back(read_run(other));
   std::string path = folder + "/report.html";
   AtomicFile file(path);
-  file.write(html_report(run, others));
+  file.write(html_report(run, others, search));
   file.commit();
   return path;
 }

@@ -5,12 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "adjoin/report/run_view.h"
+#include "adjoin/report/search_view.h"
 
 namespace adjoin::report {
 
 /// `others`: runs whose networks are shown beside this one's as grey dots.
-std::string html_report(const RunView& run, const std::vector<RunView>& others);
+std::string html_report(const RunView& run, const std::vector<RunView>& others,
+                        const std::optional<SearchView>& search = {});
 
 /// Writes report.html into the folder of a run, with the runs beside it; returns its path.
 std::string write_report(const std::string& folder);

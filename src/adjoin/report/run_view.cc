@@ -11,7 +11,6 @@
 #include "adjoin/cost/cost.h"
 #include "adjoin/io/model_file.h"
 #include "adjoin/report/picture.h"
-#include "adjoin/report/search_view.h"
 
 namespace adjoin::report {
 namespace {
@@ -32,9 +31,6 @@ class Reader {
     for (NetworkView& network : view_.networks) read_file(network);
     read_result();
     read_predictions();
-    if (auto search = read_search(view_.folder, view_.problems)) {
-      view_.search = std::make_shared<const SearchView>(std::move(*search));
-    }
     if (view_.wanted_epochs > view_.epochs) {
       say(fmt::format("{} of {} epochs are finished.", view_.epochs, view_.wanted_epochs));
     }
@@ -61,6 +57,7 @@ class Reader {
     if (epochs != view_.config.end() && epochs->is_number_integer()) {
       view_.wanted_epochs = epochs->get<int64_t>();
     }
+    if (view_.config.value("retrain", Json(true)) == Json(false)) view_.wanted_epochs = 0;
   }
 
   NetworkView& network(const std::string& name) {
@@ -87,12 +84,13 @@ class Reader {
       say(fmt::format("{} line{} of log.jsonl cannot be read, the first is line {}.",
                       damaged.size(), damaged.size() == 1 ? "" : "s", damaged.front()));
     }
-    if (view_.networks.empty()) say("No epoch is finished yet.");
+    if (view_.networks.empty() && view_.wanted_epochs > 0) say("No epoch is finished yet.");
   }
 
   void take_line(const Json& line) {
     view_.seconds = std::max(view_.seconds, line.at("seconds").get<double>());
     if (line.at("kind") != "epoch") return;
+    if (line.contains("search")) view_.wanted_epochs = 0;  // the first half of a search
     const auto epoch = line.at("epoch").get<int64_t>();
     const auto point = [&](const Json& from) {
       return Point{epoch, from.at("eval_top1").get<double>(), from.at("eval_loss").get<double>()};

@@ -3,7 +3,6 @@
 // A run folder as reports and pages see it: what is there is read, what is missing or damaged is
 // said, and nothing is refused that still holds something.
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,8 +54,6 @@ struct ClassView {
   std::vector<double> top1;  ///< of each network
 };
 
-struct SearchView;
-
 struct RunView {
   std::string folder;
   std::string verb;                   ///< "train", "compress" or "search"
@@ -65,9 +62,8 @@ struct RunView {
   std::vector<NetworkView> networks;  ///< the large one first
   std::vector<ClassView> classes;
   std::vector<Sample> samples;
-  std::shared_ptr<const SearchView> search;  ///< of a search; null where there is none
-  int64_t epochs = 0;                        ///< that were finished
-  int64_t wanted_epochs = 0;                 ///< 0: unknown
+  int64_t epochs = 0;         ///< that were finished
+  int64_t wanted_epochs = 0;  ///< 0: unknown
   double seconds = 0;
   std::vector<std::string> problems;  ///< a sentence each
 

@@ -1,7 +1,8 @@
 #include "adjoin/report/search_section.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "adjoin/core/table.h"
 #include "adjoin/report/svg.h"
@@ -34,19 +35,20 @@ std::string curves(const SearchView& search) {
     }
     accuracy.push_back(std::move(series));
   }
-  Series expected{"mixture", {}};
+  Series expected{"expected", {}};
   for (const auto& [epoch, macs] : search.expected_macs) {
     expected.points.emplace_back(static_cast<double>(epoch + 1), macs / 1e6);
   }
   return "<div class=\"pair\"><div class=\"wide\">" +
          line_chart(accuracy, {"epoch"}, {"top-1 %, images set aside"}) +
          "</div><div class=\"wide\">" +
-         line_chart({expected}, {"epoch"}, {"million MACs, on average"}) + "</div></div>";
+         line_chart({expected}, {"epoch"}, {"million MACs of a pick, on average"}) + "</div></div>";
 }
 
 std::string mixture(const SearchView& search) {
   std::vector<Shares> blocks;
-  for (size_t i = 0; i < search.blocks.size(); ++i) {
+  constexpr size_t kMostShown = 64;
+  for (size_t i = 0; i < std::min(search.blocks.size(), kMostShown); ++i) {
     Shares shares{fmt::format("block {}", i), {}, search.blocks[i].probabilities};
     for (const int64_t alpha : search.blocks[i].alphas) {
       shares.names.push_back(fmt::format("1/{}", alpha));
@@ -67,6 +69,10 @@ std::string search_section(const SearchView& search) {
         "<p class=\"sub\">On training images that were set aside, with the weights of the "
         "search.</p>" +
         table(search.networks, true) + curves(search) + mixture(search);
+  }
+  if (search.found) {
+    text += "<h3>What was found</h3><div class=\"wide\">" +
+            architecture(search.found->first, search.found->second, 1) + "</div>";
   }
   if (!search.trials.empty()) {
     text += fmt::format("<p class=\"sub\">{} networks were tried.</p>", search.trials.size()) +

@@ -3,15 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <map>
+
+#include "adjoin/core/error.h"
+#include "adjoin/spec/architecture.h"
+#include "adjoin/spec/catalog.h"
+#include "adjoin/spec/derive.h"
+#include "adjoin/spec/overrides.h"
 
 namespace adjoin::report {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr size_t kMostBlocksShown = 64;
 
 void add_point(SearchView& view, const std::string& name, int64_t epoch, const Json& from) {
   auto place = std::find_if(view.networks.begin(), view.networks.end(),
@@ -25,16 +31,23 @@ void add_point(SearchView& view, const std::string& name, int64_t epoch, const J
 }
 
 /// One epoch of the mixture. All of it is read before anything is kept.
-void take_epoch(SearchView& view, const Json& line) {
+void take_epoch(SearchView& kept, const Json& line) {
+  SearchView view = kept;
   const auto epoch = line.at("epoch").get<int64_t>();
   const Json& search = line.at("search");
   const auto rows = search.at("probabilities").get<std::vector<std::vector<double>>>();
   const auto alphas = search.at("candidates").get<std::vector<std::vector<int64_t>>>();
-  const auto expected = search.at("expected_macs").get<double>();
-  if (rows.size() != alphas.size() || rows.size() > kMostBlocksShown) return;
   if (view.blocks.empty()) {
     for (const auto& block : alphas) view.blocks.push_back({block, {}});
   }
+  if (rows.size() != view.blocks.size()) throw Error(ErrorKind::kData, "another number of blocks");
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].empty() || rows[i].size() != view.blocks[i].alphas.size()) {
+      throw Error(ErrorKind::kData, "another number of candidates");
+    }
+    view.blocks[i].probabilities.push_back(rows[i]);
+  }
+  view.expected_macs.emplace_back(epoch, search.at("expected_macs").get<double>());
   add_point(view, "large", epoch, line);
   for (const Json& small : line.at("small")) {
     add_point(view, small.at("name").get<std::string>(), epoch, small);
@@ -45,12 +58,7 @@ void take_epoch(SearchView& view, const Json& line) {
     network.macs = costs->at("macs").get<int64_t>();
     network.params = costs->at("params").get<int64_t>();
   }
-  view.expected_macs.emplace_back(epoch, expected);
-  for (size_t i = 0; i < std::min(rows.size(), view.blocks.size()); ++i) {
-    if (rows[i].size() == view.blocks[i].alphas.size()) {
-      view.blocks[i].probabilities.push_back(rows[i]);
-    }
-  }
+  kept = std::move(view);
 }
 
 void read_mixture(SearchView& view, const std::string& folder, std::vector<std::string>& problems) {
@@ -71,32 +79,69 @@ void read_mixture(SearchView& view, const std::string& folder, std::vector<std::
   if (view.networks.empty()) problems.emplace_back("No epoch of the search is finished yet.");
 }
 
-void read_trials(SearchView& view, const std::string& folder) {
-  std::vector<std::string> folders;
+/// The number of "trial-012"; nothing for another name.
+std::optional<int64_t> trial_number(const std::string& name) {
+  constexpr std::string_view kPrefix = "trial-";
+  int64_t number = 0;
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  const char* const end = name.data() + name.size();
+  const auto [stop, failure] = std::from_chars(name.data() + kPrefix.size(), end, number);
+  return failure == std::errc() && stop == end ? std::optional(number) : std::nullopt;
+}
+
+void read_trials(SearchView& view, const std::string& folder, std::vector<std::string>& problems) {
+  std::map<int64_t, std::string> trials;
   std::error_code failure;
   for (const auto& entry : fs::directory_iterator(folder, failure)) {
-    if (entry.path().filename().string().starts_with("trial-")) {
-      folders.push_back(entry.path().string());
+    const std::string name = entry.path().filename().string();
+    const auto number = trial_number(name);
+    if (number && entry.is_directory(failure) && !entry.is_symlink(failure)) {
+      trials[*number] = name;
     }
   }
-  std::sort(folders.begin(), folders.end());
-  for (const std::string& trial : folders) {
-    const RunView run = read_run(trial);
-    if (run.networks.size() < 2) continue;  // it was not finished
+  for (const auto& [number, name] : trials) {
+    const RunView run = read_run(folder + "/" + name);
+    if (run.networks.size() < 2) {
+      problems.push_back(fmt::format("{} is not finished.", name));
+      continue;
+    }
     view.trials.push_back(run.networks[1]);
-    view.trials.back().name = trial.substr(trial.rfind('/') + 1);
+    view.trials.back().name = name;
+  }
+}
+
+/// The network that was found, as a part of the large one.
+void read_architecture(SearchView& view, const RunView& run, std::vector<std::string>& problems) {
+  const std::string path = run.folder + "/architecture.json";
+  const std::string name = run.setting("model");
+  std::error_code failure;
+  if (!fs::exists(path, failure)) return;
+  try {
+    std::vector<Override> changes;
+    for (const Json& text : run.config.at("set")) {
+      changes.push_back(parse_override(text.get<std::string>()));
+    }
+    const bool is_trained = !run.networks.empty() && run.networks[0].spec;
+    if (!is_trained && (name.empty() || name.ends_with(".json"))) return;
+    const ModelSpec large =
+        is_trained ? *run.networks[0].spec : with_overrides(catalog_spec(name), changes);
+    const Choice choice = architecture_from_json(large, read_json_file(path), path);
+    view.found = {large, derive(large, choice, Geometry::kKept).spec};
+  } catch (const std::exception& e) {
+    problems.push_back(fmt::format("What was found cannot be drawn: {}.", e.what()));
   }
 }
 
 }  // namespace
 
-std::optional<SearchView> read_search(const std::string& run, std::vector<std::string>& problems) {
-  const std::string folder = run + "/search";
+std::optional<SearchView> read_search(const RunView& run, std::vector<std::string>& problems) {
+  if (run.verb != "search") return std::nullopt;
+  const std::string folder = run.folder + "/search";
   std::error_code failure;
-  if (!fs::is_directory(folder, failure)) return std::nullopt;
   SearchView view;
   if (fs::exists(folder + "/log.jsonl", failure)) read_mixture(view, folder, problems);
-  read_trials(view, folder);
+  read_trials(view, folder, problems);
+  read_architecture(view, run, problems);
   return view;
 }
 

@@ -21,10 +21,11 @@ struct SearchView {
   std::vector<MixedBlock> blocks;
   std::vector<std::pair<int64_t, double>> expected_macs;  ///< of the mixture, by epoch
   std::vector<NetworkView> trials;                        ///< of random and evolve, in their order
+  std::optional<std::pair<ModelSpec, ModelSpec>> found;   ///< the large network and what is kept
 };
 
-/// What lies in the folder "search" of a run; nothing where there is none. What cannot be read is
+/// What a search left in its folder; nothing of a run of another command. What cannot be read is
 /// said in `problems`.
-std::optional<SearchView> read_search(const std::string& run, std::vector<std::string>& problems);
+std::optional<SearchView> read_search(const RunView& run, std::vector<std::string>& problems);
 
 }  // namespace adjoin::report

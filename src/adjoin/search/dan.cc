@@ -118,9 +118,9 @@ Learned Dan::learned(const Weights& network) const {
     return t.defined() ? t.detach().to(torch::kFloat64) : t;
   };
   const auto multipliers = wide(network.at(kMultipliers));
-  auto logits = budget_.priced(wide(network.at(kEta)), multipliers);
   const auto frozen = wide(network.find(kNoise));
-  if (frozen.defined()) logits = logits + frozen;
+  const auto eta = wide(network.at(kEta));
+  const auto logits = budget_.priced(frozen.defined() ? eta + frozen : eta, multipliers);
   Learned result;
   result.probabilities = probabilities_of(logits, mixture_.is_legal()).cpu();
   Scores scores;
@@ -178,10 +178,15 @@ train::Loss DanObjective::operator()(const std::vector<train::Branch>& branches,
   const torch::Tensor& eta = widest.weights.at(kEta);
   const torch::Tensor& multipliers = widest.weights.at(kMultipliers);
   const torch::Tensor& is_legal = dan_->mixture().is_legal();
-  dan_->budget().adapt(eta, multipliers);
-  const auto logits = dan_->budget().priced(eta, multipliers);
+  // Frozen noise is as good as learned: it decides what is picked.
+  const bool is_frozen = dan_->options().noise == NoiseKind::kGumbelFrozen;
+  const auto drawn_noise = noise(widest);
+  const auto wanted = is_frozen ? eta + drawn_noise : eta;
+  dan_->budget().adapt(wanted, multipliers);
+  const auto logits = dan_->budget().priced(wanted, multipliers);
   const auto tau = temperature(dan_->options(), time).to(eta.scalar_type());
-  const auto shares = softened(logits, noise(widest), tau, is_legal);
+  const auto shares =
+      softened(logits, is_frozen ? torch::zeros_like(eta) : drawn_noise, tau, is_legal);
   const Weights mixed = dan_->mixture().weights(widest.weights, shares);
   train::Loss loss = adjoined_(
       {branches[0], {widest.spec, mixed, widest.context, widest.shares_embedding}}, batch, time);

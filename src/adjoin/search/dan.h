@@ -9,9 +9,9 @@
 // tau), and n_f the MACs of all blocks by these shares. eta is learned, tau falls over the run.
 //
 // Where a target is stated, it stands in the place of gamma: the shares are
-// softmax((eta - nu prices + noise) / tau), with the one nu per target for which the mixture costs
-// the target on average. nu follows eta by one Newton step per training step. So eta learns only
-// what to spend on, never how much.
+// softmax((eta - nu prices + noise) / tau), with the one nu per target for which what is picked,
+// the largest of eta - nu prices + noise in every block, costs the target on average. nu follows
+// eta by one Newton step per training step. So eta learns only what to spend on, never how much.
 
 #include <memory>
 #include <vector>
@@ -63,7 +63,7 @@ void fields(Visitor& visit, DanOptions& options) {
         "dan: the mixing weights learn by this factor faster");
 }
 
-/// Prices of a mixture as shares of the targets, and the multipliers that bring it there.
+/// Prices as shares of the targets, and the multipliers that bring picks there on average.
 class Budget {
  public:
   Budget(const Space& space, const Target& target, const Mixture& mixture);
@@ -73,11 +73,11 @@ class Budget {
   /// eta (blocks, candidates) less what the candidates cost by the multipliers (targets).
   torch::Tensor priced(const torch::Tensor& eta, const torch::Tensor& multipliers) const;
 
-  /// What a mixture costs on average, as a share of each target: (targets).
+  /// What picks with these probabilities cost on average, as a share of each target: (targets).
   torch::Tensor spent(const torch::Tensor& probabilities) const;
 
-  /// One step of the multipliers towards a mixture that costs the targets. A target that is not the
-  /// one that binds may be undercut.
+  /// One step of the multipliers towards picks that cost the targets on average. A target that is
+  /// not the one that binds may be undercut.
   void adapt(const torch::Tensor& eta, torch::Tensor multipliers) const;
 
  private:
@@ -109,9 +109,10 @@ class Dan {
   /// The widest network, with the tensors of its own: eta, multipliers, frozen noise.
   train::InnerNetwork network() const;
 
+  /// `network`: the mixture's tensors as they are trained, not averages of them.
   Learned learned(const Weights& network) const;
 
-  /// Of the whole network that is asked for, on average over the mixture.
+  /// Of the whole network that is asked for, on average over picks.
   double expected_macs(const torch::Tensor& probabilities) const;
 
  private:

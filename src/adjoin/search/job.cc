@@ -5,7 +5,6 @@
 #include "adjoin/compress/job.h"
 #include "adjoin/core/atomic_file.h"
 #include "adjoin/core/error.h"
-#include "adjoin/data/subset.h"
 #include "adjoin/spec/architecture.h"
 
 namespace adjoin::search {
@@ -23,15 +22,8 @@ train::TrainConfig search_training(const SearchConfig& config) {
   const bool is_trial = config.method != Method::kDan;
   const int64_t unsaid = is_trial ? std::max<int64_t>(result.epochs / 10, 1) : result.epochs;
   result.epochs = config.search_epochs > 0 ? config.search_epochs : unsaid;
+  result.set_aside = config.search_fraction;
   return result;
-}
-
-/// Judges by images set aside from those it would learn from: the validation split is not looked
-/// at.
-void set_aside(train::Job& job, double fraction) {
-  auto [train, held] = data::divided(*job.data.train, fraction);
-  job.data.train = std::move(train);
-  job.data.val = std::move(held);
 }
 
 /// Every run of a search has the config of the whole.
@@ -44,20 +36,18 @@ void set_search_config(train::Job& job, const SearchConfig& config) {
 /// Writes what a search would hand over, after every epoch.
 class ArchitectureWriter : public train::Observer {
  public:
-  ArchitectureWriter(std::shared_ptr<const Dan> dan, std::string path)
-      : dan_(std::move(dan)), path_(std::move(path)) {}
+  ArchitectureWriter(std::shared_ptr<const Dan> dan, std::string folder)
+      : dan_(std::move(dan)), folder_(std::move(folder)) {}
 
   void on_epoch(const train::Position& /*position*/, const train::EpochReport& /*report*/,
                 const train::Trainer& trainer) override {
-    const Fitted fitted = dan_->learned(trainer.judged_weights(1)).fitted;
-    AtomicFile file(path_);
-    file.write(architecture_json(dan_->wanted(), fitted).dump(2) + "\n");
-    file.commit();
+    write_architecture(folder_, dan_->wanted(),
+                       dan_->learned(trainer.parameters().weights(1)).fitted.choice);
   }
 
  private:
   std::shared_ptr<const Dan> dan_;
-  std::string path_;
+  std::string folder_;
 };
 
 Json price_json(const Price& price) { return {{"macs", price.macs}, {"params", price.params}}; }
@@ -65,7 +55,7 @@ Json price_json(const Price& price) { return {{"macs", price.macs}, {"params", p
 /// {"alphas", "candidates", "probabilities", "expected_macs", "networks": {name:
 /// {"macs","params"}}} of now. `networks`: what else is judged.
 Json described(const Dan& dan, const train::Trainer& trainer, Json networks) {
-  const Learned learned = dan.learned(trainer.judged_weights(1));
+  const Learned learned = dan.learned(trainer.parameters().weights(1));
   Json rows = Json::array();
   const auto p = learned.probabilities.accessor<double, 2>();
   for (size_t i = 0; i < dan.wanted().blocks(); ++i) {
@@ -94,13 +84,12 @@ void check(const SearchConfig& config) {
   if (config.compress.train.grad_checkpointing && config.method == Method::kDan) {
     refuse("grad_checkpointing: a mixture cannot be computed twice; leave it out");
   }
-  if (config.compress.train.data.empty()) refuse("data: is missing");
+  compress::check_order(config.compress);
 }
 
 Question question(const SearchConfig& config) {
   check(config);
-  const train::Job wanted = train::prepare(config.compress.train);
-  Space space(wanted.header.spec, config.candidates);
+  Space space(train::network_of(config.compress.train), config.candidates);
   const Price most = space.price(keep_everything(space.large()));
   Target target;
   if (!config.target_macs.empty()) {
@@ -114,31 +103,35 @@ Question question(const SearchConfig& config) {
 }
 
 train::Job prepare_dan(const SearchConfig& config, const Question& question,
-                       const train::Launch& launch, const std::string& architecture_file) {
+                       const train::Launch& launch, const std::string& folder) {
   train::Job job = train::prepare(search_training(config), launch);
-  set_aside(job, config.search_fraction);
+  job.start = compress::ordered_start(job, config.compress);
   const auto dan =
       std::make_shared<Dan>(Space(job.header.spec, config.candidates), question.space,
                             question.target, config.dan, job.config.seed, job.compute.device);
   job.name = "large";
   job.inner = {dan->network()};
   job.judged.push_back({"searched", [dan](const train::Trainer& trainer) {
-                          const Learned learned = dan->learned(trainer.judged_weights(1));
+                          const Learned learned = dan->learned(trainer.parameters().weights(1));
                           return derive(trainer.spec(), learned.fitted.choice, Geometry::kKept);
                         }});
   Json others = {
       {"large", price_json(question.space.price(keep_everything(question.space.large())))}};
   if (question.target.is_stated()) {
-    const Fitted alike = fit_evenly(question.space, question.target);
-    others["uniform"] = price_json(alike.price);
-    job.judged.push_back({"uniform", [choice = alike.choice](const train::Trainer& trainer) {
-                            return derive(trainer.spec(), choice, Geometry::kKept);
-                          }});
+    if (const std::optional<Fitted> alike = fit_evenly(question.space, question.target)) {
+      others["uniform"] = price_json(alike->price);
+      job.judged.push_back({"uniform", [choice = alike->choice](const train::Trainer& trainer) {
+                              return derive(trainer.spec(), choice, Geometry::kKept);
+                            }});
+    } else {
+      job.notes.emplace_back(
+          "with all blocks alike the target cannot be reached: no uniform network to compare with");
+    }
   }
   job.describe = [dan, others](const train::Trainer& trainer) {
     return described(*dan, trainer, others);
   };
-  job.observers.push_back(std::make_shared<ArchitectureWriter>(dan, architecture_file));
+  job.observers.push_back(std::make_shared<ArchitectureWriter>(dan, folder));
   job.objective = std::make_unique<DanObjective>(dan, config.compress.adjoined,
                                                  std::move(job.objective), job.config.epochs);
   set_search_config(job, config);
@@ -151,7 +144,6 @@ train::Job prepare_trial(const SearchConfig& config, const Choice& choice,
   of_trial.train = search_training(config);
   of_trial.stop_when_within = 0;
   train::Job job = compress::prepare(of_trial, launch, choice);
-  set_aside(job, config.search_fraction);
   set_search_config(job, config);
   return job;
 }
@@ -163,8 +155,12 @@ train::Job prepare_training(const SearchConfig& config, const Choice& choice,
   return job;
 }
 
-Json architecture_json(const Space& space, const Fitted& fitted) {
-  return architecture_to_json(space.large(), fitted.choice);
+std::string architecture_file(const std::string& folder) { return folder + "/architecture.json"; }
+
+void write_architecture(const std::string& folder, const Space& space, const Choice& choice) {
+  AtomicFile file(architecture_file(folder));
+  file.write(architecture_to_json(space.large(), choice).dump(2) + "\n");
+  file.commit();
 }
 
 }  // namespace adjoin::search

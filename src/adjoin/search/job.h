@@ -20,10 +20,9 @@ struct Question {
 /// Error(kUsage) when a target cannot be reached.
 Question question(const SearchConfig& config);
 
-/// The run of --method dan in a folder. What it would hand over now is written after every epoch to
-/// `architecture_file`.
+/// The run of --method dan. What it would hand over now is written to `folder` after every epoch.
 train::Job prepare_dan(const SearchConfig& config, const Question& question,
-                       const train::Launch& launch, const std::string& architecture_file);
+                       const train::Launch& launch, const std::string& folder);
 
 /// A run of --method random or evolve: a network as found, for a few epochs.
 train::Job prepare_trial(const SearchConfig& config, const Choice& choice,
@@ -33,7 +32,8 @@ train::Job prepare_trial(const SearchConfig& config, const Choice& choice,
 train::Job prepare_training(const SearchConfig& config, const Choice& choice,
                             const train::Launch& launch);
 
-/// architecture.json: what a search hands over, with the factors it began from and what it costs.
-Json architecture_json(const Space& space, const Fitted& fitted);
+/// architecture.json in the folder of a search.
+std::string architecture_file(const std::string& folder);
+void write_architecture(const std::string& folder, const Space& space, const Choice& choice);
 
 }  // namespace adjoin::search

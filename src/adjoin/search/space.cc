@@ -137,14 +137,18 @@ std::string feasible_text(const Space& space) {
 void check_feasible(const Space& space, const Target& target) {
   const Price least = space.least();
   const Price most = space.most();
-  const auto check = [&](const std::optional<int64_t>& limit, int64_t low, const char* flag) {
-    if (!limit || *limit >= low) return;
-    refuse(fmt::format("{}: {} cannot be reached; {} ({:.3g}x to 1x of the large network's MACs)",
-                       flag, short_count(static_cast<double>(*limit)), feasible_text(space),
-                       static_cast<double>(least.macs) / static_cast<double>(most.macs)));
+  const Price large = space.price(keep_everything(space.large()));
+  const auto check = [&](const char* flag, const std::optional<int64_t>& limit, auto amount) {
+    if (!limit || *limit >= amount(least)) return;
+    const auto share = [&](const Price& price) {
+      return static_cast<double>(amount(price)) / static_cast<double>(amount(large));
+    };
+    refuse(fmt::format("{}: {} cannot be reached; {}, here {:.3g}x to {:.3g}x", flag,
+                       short_count(static_cast<double>(*limit)), feasible_text(space), share(least),
+                       share(most)));
   };
-  check(target.macs, least.macs, "--target-macs");
-  check(target.params, least.params, "--target-params");
+  check("--target-macs", target.macs, [](const Price& price) { return price.macs; });
+  check("--target-params", target.params, [](const Price& price) { return price.params; });
   if (target.is_stated() && target.share(most) < 1) {
     refuse(fmt::format("{}: the target is above all that can be chosen; {}",
                        target.macs ? "--target-macs" : "--target-params", feasible_text(space)));
@@ -223,7 +227,10 @@ std::vector<size_t> best_picks(const Space& space, const Scores& scores, const T
     if (target.share(partial.price) > 1) continue;
     if (best == nullptr || target.share(partial.price) > target.share(best->price)) best = &partial;
   }
-  return best->picks;
+  if (best != nullptr) return best->picks;
+  std::vector<size_t> smallest;
+  for (const auto& alphas : space.alphas()) smallest.push_back(alphas.size() - 1);
+  return smallest;
 }
 
 /// Block numbers, the least important first.
@@ -239,7 +246,7 @@ std::vector<size_t> by_importance(const std::vector<double>& importance) {
 int64_t steps_to_cut(const Target& target, const Price& price, const Price& unit) {
   int64_t steps = 0;
   const auto add = [&](const std::optional<int64_t>& limit, int64_t amount, int64_t each) {
-    if (!limit || amount <= *limit) return;
+    if (!limit || amount <= *limit || each == 0) return;
     const int64_t step = each * kStep;
     steps = std::max(steps, (amount - *limit + step - 1) / step);
   };
@@ -252,7 +259,9 @@ int64_t steps_to_cut(const Target& target, const Price& price, const Price& unit
 int64_t steps_to_add(const Target& target, const Price& price, const Price& unit) {
   int64_t steps = std::numeric_limits<int64_t>::max();
   const auto add = [&](const std::optional<int64_t>& limit, int64_t amount, int64_t each) {
-    if (limit) steps = std::min(steps, std::max<int64_t>(*limit - amount, 0) / (each * kStep));
+    if (!limit) return;
+    const int64_t step = std::max<int64_t>(each * kStep, 1);
+    steps = std::min(steps, std::max<int64_t>(*limit - amount, 0) / step);
   };
   add(target.macs, price.macs, unit.macs);
   add(target.params, price.params, unit.params);
@@ -347,9 +356,6 @@ std::vector<int64_t> common_alphas(const Space& space) {
       return std::find(alphas.begin(), alphas.end(), alpha) == alphas.end();
     });
   }
-  if (common.empty()) {
-    refuse("--candidates: no factor is legal in every block, so that all could be alike");
-  }
   return common;
 }
 
@@ -372,7 +378,7 @@ void change_evenly(const Space& space, int64_t step, Fitted& fitted, MayChange m
 
 }  // namespace
 
-Fitted fit_evenly(const Space& space, const Target& target) {
+std::optional<Fitted> fit_evenly(const Space& space, const Target& target) {
   const std::vector<int64_t> whole = hidden_of(keep_everything(space.large()));
   std::vector<int64_t> alphas = common_alphas(space);
   for (auto alpha = alphas.rbegin(); alpha != alphas.rend();
@@ -400,7 +406,7 @@ Fitted fit_evenly(const Space& space, const Target& target) {
     note_trims(space, before, fitted);
     return fitted;
   }
-  refuse(fmt::format("{}: the target cannot be reached with all blocks alike", space.large().name));
+  return std::nullopt;
 }
 
 }  // namespace adjoin::search

@@ -83,7 +83,8 @@ Fitted fitted_as(const Space& space, const Choice& choice);
 Fitted fit(const Space& space, const Scores& scores, const std::vector<double>& importance,
            const Target& target);
 
-/// All blocks alike: the largest factor that costs at least the target, cut evenly.
-Fitted fit_evenly(const Space& space, const Target& target);
+/// All blocks alike: the largest factor that costs at least the target, cut evenly. Nothing where
+/// no factor is legal in every block, or the target cannot be reached so.
+std::optional<Fitted> fit_evenly(const Space& space, const Target& target);
 
 }  // namespace adjoin::search

@@ -8,7 +8,6 @@ namespace adjoin::search {
 namespace {
 
 constexpr uint64_t kStream = 0x747269616c;
-constexpr size_t kPopulation = 8;   // trials that can become parents
 constexpr int64_t kTournament = 3;  // of which so many are compared
 constexpr int kAttempts = 50;       // to find one that was not tried yet
 
@@ -57,8 +56,12 @@ Scores changed_scores(const Space& space, const Fitted& parent, Rng& rng) {
   for (int64_t k = 0; k < changes; ++k) {
     const size_t block =
         changeable[static_cast<size_t>(rng.below(static_cast<int64_t>(changeable.size())))];
-    const auto count = static_cast<int64_t>(scores[block].size());
-    scores[block][static_cast<size_t>(rng.below(count))] += 2;
+    const auto& alphas = space.alphas()[block];
+    auto other = static_cast<size_t>(rng.below(static_cast<int64_t>(alphas.size()) - 1));
+    const auto own = static_cast<size_t>(
+        std::find(alphas.begin(), alphas.end(), parent.alphas[block]) - alphas.begin());
+    if (other >= own) ++other;
+    scores[block][other] += 2;
   }
   return scores;
 }
@@ -75,7 +78,8 @@ Fitted random_proposal(const Space& space, const Target& target, uint64_t seed,
 
 Fitted evolved_proposal(const Space& space, const Target& target, uint64_t seed,
                         const std::vector<Trial>& tried) {
-  if (tried.size() < kPopulation) return random_proposal(space, target, seed, tried);
+  if (static_cast<int64_t>(tried.size()) < kPopulation)
+    return random_proposal(space, target, seed, tried);
   return first_new(seed, tried, [&](Rng& rng) {
     const Trial* parent = nullptr;
     for (int64_t i = 0; i < kTournament; ++i) {

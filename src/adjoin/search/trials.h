@@ -23,6 +23,9 @@ Fitted random_proposal(const Space& space, const Target& target, uint64_t seed,
 Fitted evolved_proposal(const Space& space, const Target& target, uint64_t seed,
                         const std::vector<Trial>& tried);
 
+/// So many trials are drawn at random before the first is evolved.
+inline constexpr int64_t kPopulation = 8;
+
 /// The best; the earliest of equals.
 const Trial& best(const std::vector<Trial>& tried);
 

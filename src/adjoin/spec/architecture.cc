@@ -9,6 +9,8 @@ struct KeptBlock {
   std::string name;
   int64_t heads = 1;
   int64_t hidden = 1;
+  int64_t of_heads = 1;  ///< of the large network
+  int64_t of_hidden = 1;
 };
 
 template <class Visitor>
@@ -16,6 +18,8 @@ void fields(Visitor& visit, KeptBlock& block) {
   visit("name", block.name);
   visit("heads", block.heads, Range{1, 1e6});
   visit("hidden", block.hidden, Range{1, 1e9});
+  visit("of_heads", block.of_heads, Range{1, 1e6});
+  visit("of_hidden", block.of_hidden, Range{1, 1e9});
 }
 
 struct Architecture {
@@ -39,8 +43,8 @@ Json architecture_to_json(const ModelSpec& large, const Choice& choice) {
   Architecture architecture{1, std::string(family_name(large)), large.name, {}};
   const auto placed = placed_blocks(large);
   for (size_t i = 0; i < placed.size(); ++i) {
-    architecture.blocks.push_back(
-        {placed[i].name, choice.blocks[i].heads, choice.blocks[i].hidden});
+    architecture.blocks.push_back({placed[i].name, choice.blocks[i].heads, choice.blocks[i].hidden,
+                                   placed[i].block->heads, placed[i].block->hidden});
   }
   return to_json(architecture);
 }
@@ -78,9 +82,15 @@ Choice architecture_from_json(const ModelSpec& large, const Json& json, const st
       refuse(fmt::format("its block {} is {}, that of {} is {}", i, kept.name, large.name,
                          placed[i].name));
     }
+    if (kept.of_heads != block.heads || kept.of_hidden != block.hidden) {
+      refuse(fmt::format("{} has {} heads and {} hidden units there, but {} and {} in {}",
+                         kept.name, kept.of_heads, kept.of_hidden, block.heads, block.hidden,
+                         large.name));
+    }
     if (kept.heads > block.heads || kept.hidden > block.hidden) {
-      refuse(fmt::format("{} keeps {} heads and {} hidden units, but {} has {} and {}", kept.name,
-                         kept.heads, kept.hidden, large.name, block.heads, block.hidden));
+      throw Error(
+          ErrorKind::kData,
+          fmt::format("{}: {} keeps more heads or hidden units than it has", path, kept.name));
     }
     block.heads = kept.heads;
     block.hidden = kept.hidden;

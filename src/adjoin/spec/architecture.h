@@ -4,7 +4,8 @@
 // file fits any network of the same blocks, however many classes it knows.
 //
 //   {"version": 1, "family": "vit", "model": "vit_mini_32",
-//    "blocks": [{"name": "blocks.0", "heads": 4, "hidden": 256}, ..]}
+//    "blocks": [{"name": "blocks.0", "heads": 4, "hidden": 256, "of_heads": 8, "of_hidden": 512},
+//    ..]}
 
 #include <string>
 

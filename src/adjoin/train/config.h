@@ -117,6 +117,7 @@ struct TrainConfig {
   int64_t workers = -1;
   int64_t log_interval = 50;
   int64_t checkpoint_interval = 0;
+  double set_aside = 0;  ///< no field: a search judges by this share of the training images
 };
 
 template <class Visitor>

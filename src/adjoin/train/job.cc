@@ -20,6 +20,16 @@ bool names(const std::vector<Override>& overrides, std::string_view key) {
                      [&](const Override& o) { return o.key == key; });
 }
 
+data::DataSets open_images(const TrainConfig& config) {
+  data::DataOptions options;
+  options.data = config.data;
+  options.val_fraction = config.val_fraction;
+  options.limit_train = config.limit_train;
+  options.limit_val = config.limit_val;
+  options.set_aside = config.set_aside;
+  return data::open_data(options);
+}
+
 /// What the user asked for, and what follows from data and flags.
 std::vector<Override> overrides_of(const TrainConfig& config, int64_t classes) {
   std::vector<Override> overrides;
@@ -36,22 +46,30 @@ std::vector<Override> overrides_of(const TrainConfig& config, int64_t classes) {
   return overrides;
 }
 
-/// A name of the catalog or a .json: start values by the seed.
+/// A name of the catalog or a .json.
+ModelSpec named_spec(const std::string& name, const std::vector<Override>& overrides) {
+  return with_overrides(name.ends_with(".json") ? read_spec_file(name) : catalog_spec(name),
+                        overrides);
+}
+
+/// Start values by the seed.
 void start_anew(Job& job, const std::vector<Override>& overrides) {
-  const std::string& name = job.config.model;
-  const ModelSpec spec = name.ends_with(".json") ? read_spec_file(name) : catalog_spec(name);
-  job.header.spec = with_overrides(spec, overrides);
+  job.header.spec = named_spec(job.config.model, overrides);
   job.header.preprocessing = default_preprocessing(job.header.spec);
   job.start = models::init(job.header.spec, static_cast<uint64_t>(job.config.seed));
 }
 
 /// A model file: a head of another class count starts anew.
-void start_from_file(Job& job, const std::vector<Override>& overrides) {
+models::Model loaded(const TrainConfig& config, const std::vector<Override>& overrides) {
   models::LoadOptions options;
-  options.open = {job.config.model, overrides};
-  options.is_head_reset = job.config.reset_head;
-  options.seed = static_cast<uint64_t>(job.config.seed);
-  models::Model model = models::load(job.config.from, options);
+  options.open = {config.model, overrides};
+  options.is_head_reset = config.reset_head;
+  options.seed = static_cast<uint64_t>(config.seed);
+  return models::load(config.from, options);
+}
+
+void start_from_file(Job& job, const std::vector<Override>& overrides) {
+  models::Model model = loaded(job.config, overrides);
   job.header = std::move(model.header);
   job.header.provenance = {};
   job.header.provenance.parent = models::content_hash(model.weights);
@@ -175,6 +193,14 @@ Json Job::inputs() const {
   return result;
 }
 
+ModelSpec network_of(const TrainConfig& config) {
+  check(config);
+  const auto overrides =
+      overrides_of(config, static_cast<int64_t>(open_images(config).val.classes.size()));
+  if (config.from.empty()) return named_spec(config.model, overrides);
+  return loaded(config, overrides).header.spec;
+}
+
 Job prepare(const TrainConfig& config, const Launch& launch) {
   check(config);
   Job job;
@@ -184,12 +210,7 @@ Job prepare(const TrainConfig& config, const Launch& launch) {
                      : job.compute.dtype == torch::kFloat64 ? "float64"
                                                             : "float32";
   job.workers = choose_workers(config.workers, job.compute.device);
-  data::DataOptions options;
-  options.data = config.data;
-  options.val_fraction = config.val_fraction;
-  options.limit_train = config.limit_train;
-  options.limit_val = config.limit_val;
-  job.data = data::open_data(options);
+  job.data = open_images(config);
   const auto overrides = overrides_of(config, static_cast<int64_t>(job.data.val.classes.size()));
   if (config.from.empty()) {
     start_anew(job, overrides);

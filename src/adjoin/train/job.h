@@ -60,6 +60,9 @@ struct Job {
 /// Error(kConfig), (kData) or (kIo) when a part is missing or does not fit the others.
 Job prepare(const TrainConfig& config, const Launch& launch = {});
 
+/// The network alone that a config names.
+ModelSpec network_of(const TrainConfig& config);
+
 /// A name for a network: "fnv1a:" and 16 digits.
 std::string spec_hash(const ModelSpec& spec);
 

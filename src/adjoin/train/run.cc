@@ -97,6 +97,7 @@ class Run {
   Schedule schedule_;
   RunState state_;
   int stopped_by_ = 0;
+  double saved_seconds_ = 0;
   Clock::time_point start_ = Clock::now();
   Clock::time_point last_report_ = start_;
 };
@@ -108,9 +109,12 @@ RunResult Run::go() {
     options_.folder->cut_log(0);  // of a run that was killed before its first checkpoint
   }
   while (!state_.is_complete && stopped_by_ == 0) epoch();
+  // As the checkpoint has it: the same in all processes, and when a complete run is asked again.
+  auto spent = torch::full({1}, saved_seconds_, torch::kFloat64);
+  group_.broadcast(spent);
   if (stopped_by_ == 0 && options_.folder != nullptr && job_.judged.empty()) write_models();
-  return {state_.evaluations, state_.best_top1, state_.best_epoch,
-          state_.epoch,       seconds(),        stopped_by_};
+  return {state_.evaluations, state_.best_top1,     state_.best_epoch,
+          state_.epoch,       spent.item<double>(), stopped_by_};
 }
 
 /// The large network, and those inside it as models of their own.
@@ -312,7 +316,7 @@ void Run::save() {
   now.unreadable = train_.unreadable();
   now.unreadable_val = val_.unreadable();
   now.log_bytes = options_.folder->sync_log();
-  now.seconds = seconds();
+  now.seconds = saved_seconds_ = seconds();
   NamedTensors tensors = trainer_.state();
   tensors.emplace_back("pending", pending);
   save_checkpoint(*options_.folder / "last.ckpt",
@@ -364,6 +368,7 @@ void Run::restore() {
   val_.set_unreadable(then.unreadable_val);
   if (options_.folder != nullptr) options_.folder->cut_log(then.log_bytes);
   state_ = std::move(then);
+  saved_seconds_ = state_.seconds;
   for (const std::string& difference : machine_differences(stored.at("machine"))) {
     tell([&](Observer& o) { o.on_note(difference); });
   }

@@ -21,7 +21,7 @@ struct RunResult {
   double best_top1 = 0;  ///< of the large network
   int64_t best_epoch = 0;
   int64_t epochs = 0;  ///< that were trained
-  double seconds = 0;  ///< of training and evaluation, over all parts of the run
+  double seconds = 0;  ///< of training and evaluation, over all parts, up to the last checkpoint
   int stopped_by = 0;  ///< the signal that ended it early, after a checkpoint; 0: it is complete
 };
 
