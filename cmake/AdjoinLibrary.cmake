@@ -1,6 +1,7 @@
 # adjoin_library(<folder> [TORCH] SOURCES ... HEADERS ... [PRIVATE_HEADERS ...] [DEPS ...])
 # One static library per folder of src/adjoin, exported as adjoin::<folder>.
-# TORCH: reuse the precompiled <adjoin/tensor/torch.h>. PRIVATE_HEADERS are not installed.
+# TORCH: reuse the precompiled <adjoin/tensor/torch.h>; others reuse that of adjoin_core.
+# PRIVATE_HEADERS are not installed.
 function(adjoin_library folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "SOURCES;HEADERS;PRIVATE_HEADERS;DEPS")
   set(target adjoin_${folder})
@@ -32,6 +33,8 @@ function(adjoin_compile_options target reuse_pch)
   if(reuse_pch)
     target_precompile_headers(${target} REUSE_FROM adjoin_tensor)
     adjoin_torch_options(${target})
+  elseif(NOT target MATCHES "^adjoin(_core|_tensor|_arguments)?$")
+    target_precompile_headers(${target} REUSE_FROM adjoin_core)
   endif()
 endfunction()
 

@@ -37,7 +37,7 @@ TEST(UsageErrorTest, NamesAnUnknownCommandAndTheNearestOrAll) {
   expect_failure(kUsageError, {"modles"}, {"unknown command \"modles\"", "did you mean models"});
   expect_failure(kUsageError, {"fly"},
                  {"unknown command \"fly\"",
-                  "models, cost, extract, convert, export, train, compress, search, evaluate, "
+                  "models, cost, extract, convert, export, train, compress, search, rank, evaluate, "
                   "predict, bench, report, "
                   "verify"});
   expect_failure(kUsageError, {"--fly"}, {"unknown command \"--fly\""});

@@ -93,7 +93,7 @@ TEST_P(GpuKernelTest, SumAndNorm) {
         stream.branch->order = order;
         stream.branch->scale = torch::arange(kImages).remainder(3).to(weights.at("x").options());
       }
-      const auto norm = next_norm(stream, weights, "norm.", 1e-6, order);
+      const auto norm = next_norm(stream, weights, "norm.", 1e-6, {}, order);
       return torch::cat({norm.to(stream.sum.scalar_type()), stream.sum}, 1);
     });
   }
@@ -105,7 +105,7 @@ TEST_P(GpuKernelTest, NormAlone) {
   make("norm.bias", {width()});
   expect_as_on_the_cpu([&](const Weights& weights) {
     Stream stream{weights.at("x")};
-    return next_norm(stream, weights, "norm.", 1e-6);
+    return next_norm(stream, weights, "norm.", 1e-6, {});
   });
 }
 

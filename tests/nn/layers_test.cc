@@ -48,7 +48,7 @@ TEST_F(LayerTest, LinearHasTheGradientOfItsFormula) {
 TEST_F(LayerTest, LayerNormHasTheGradientOfItsFormula) {
   add_norm("norm.", 6);
   add_input({2, 3, 6});
-  expect_gradients_match(inputs, [&] { return layer_norm(weights, "norm.", x, 1e-5); });
+  expect_gradients_match(inputs, [&] { return layer_norm(weights, "norm.", x, 1e-5, {}); });
 }
 
 TEST_F(LayerTest, MlpHasTheGradientOfItsFormula) {

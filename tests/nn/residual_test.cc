@@ -52,7 +52,7 @@ class ResidualTest : public SeededTest, public testing::WithParamInterface<Case>
   /// The sum and the norm, each weighted, so that both carry gradients.
   torch::Tensor fused() const {
     Stream x = stream();
-    const auto norm = next_norm(x, weights, "norm.", 1e-5, order);
+    const auto norm = next_norm(x, weights, "norm.", 1e-5, {}, order);
     return torch::cat({norm, settled(x) * 0.3}, 1);
   }
 
@@ -106,7 +106,7 @@ TEST_P(ResidualTest, HasTheGradientsOfLibTorchOnManyRowsAndInFloat32) {
     return torch::autograd::grad({(out * torch::linspace(-1, 1, 384)).sum()}, leaves);
   };
   Stream x = stream();
-  const auto norm = next_norm(x, weights, "norm.", 1e-5, order);
+  const auto norm = next_norm(x, weights, "norm.", 1e-5, {}, order);
   const auto got = gradients(torch::cat({norm, settled(x)}, 1));
   auto sum = settled(stream());
   auto plain_norm =

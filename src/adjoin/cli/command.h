@@ -31,6 +31,7 @@ int run_evaluate(Args args);
 int run_export(Args args);
 int run_extract(Args args);
 int run_predict(Args args);
+int run_rank(Args args);
 int run_search(Args args);
 int run_train(Args args);
 int run_verify(Args args);

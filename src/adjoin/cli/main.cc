@@ -33,6 +33,8 @@ constexpr Command kCommands[] = {
      "a large network and small ones inside its weights, together", nullptr},
     {"search", "--model M --data D --target-macs 0.45x",
      "how much of every block to keep, for what can be afforded", nullptr},
+    {"rank", "--archs FILE --proxies P,Q", "architectures scored before training, with a verdict",
+     nullptr},
     {"evaluate", "FILE --data D", "the accuracy of a model", nullptr},
     {"predict", "FILE INPUT...", "what a model says of images", nullptr},
     {"bench", "FILE|MODEL...", "latency and throughput, side by side", nullptr},

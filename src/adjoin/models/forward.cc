@@ -53,7 +53,7 @@ torch::Tensor with_class_tokens(const Weights& weights, const torch::Tensor& pat
 Output token_answer(const ModelSpec& spec, PoolKind pool, const Weights& weights,
                     const torch::Tensor& tokens, const nn::Context& context) {
   nn::Stream stream = nn::blocks(spec, weights, tokens, context);
-  const auto x = nn::next_norm(stream, weights, "norm.", spec.norm_eps);  // (B, N, C)
+  const auto x = nn::next_norm(stream, weights, "norm.", spec.norm_eps, context);  // (B, N, C)
   context.report("norm", x);
 
   const bool is_distilled = weights.find("dist_token").defined();

@@ -11,13 +11,13 @@ namespace {
 ///
 /// (B, G G, C) -> (B, G G / 4, C')
 torch::Tensor merge_patches(const Weights& weights, const std::string& prefix, double eps,
-                            int64_t grid, const torch::Tensor& x) {
+                            int64_t grid, const torch::Tensor& x, const nn::Context& context) {
   const int64_t half = grid / 2;
   const auto merged = x.view({x.size(0), half, 2, half, 2, x.size(2)})
                           .permute({0, 1, 3, 4, 2, 5})  // column offset before row offset
                           .reshape({x.size(0), half * half, 4 * x.size(2)});
   return nn::linear(weights, prefix + "reduction.",
-                    nn::layer_norm(weights, prefix + "norm.", merged, eps))
+                    nn::layer_norm(weights, prefix + "norm.", merged, eps, context))
       .to(x.scalar_type());  // autocast must not narrow the residual stream
 }
 
@@ -27,7 +27,7 @@ torch::Tensor embed_family(const ModelSpec& spec, const SwinSpec& /*swin*/, cons
                            const torch::Tensor& images, const nn::Context& context) {
   const auto x =
       nn::layer_norm(weights, "patch_embed.norm.",
-                     nn::patch_embed(weights, "patch_embed.proj.", images), spec.norm_eps);
+                     nn::patch_embed(weights, "patch_embed.proj.", images), spec.norm_eps, context);
   context.report("patch_embed", x);  // (B, G G, C)
   return nn::dropout(x, context.dropout, context);
 }
@@ -39,7 +39,7 @@ Output answer_family(const ModelSpec& spec, const SwinSpec& swin, const Weights&
     while (stage < wanted) {
       const std::string name = "layers." + std::to_string(stage + 1) + ".downsample";
       x = {merge_patches(weights, name + ".", spec.norm_eps, stage_grid(spec, swin, stage),
-                         nn::settled(x))};
+                         nn::settled(x), context)};
       context.report(name, x.sum);
       ++stage;
     }
@@ -54,7 +54,7 @@ Output answer_family(const ModelSpec& spec, const SwinSpec& swin, const Weights&
   });
   stream = enter_stage(swin.stages.size() - 1, std::move(stream));  // whose blocks were all removed
 
-  const auto x = nn::next_norm(stream, weights, "norm.", spec.norm_eps);
+  const auto x = nn::next_norm(stream, weights, "norm.", spec.norm_eps, context);
   context.report("norm", x);
   return {nn::linear(weights, "head.fc.", x.mean(1)), {}};
 }

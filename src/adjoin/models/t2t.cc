@@ -17,15 +17,15 @@ constexpr double kPerformerDropout = 0.1;
 /// (B, N, in) -> (B, N, dim); the shortcut is v, since the input is wider.
 torch::Tensor performer_layer(const Weights& weights, const std::string& prefix, double eps,
                               const torch::Tensor& x, const nn::Context& context) {
-  const auto kqv =
-      nn::linear(weights, prefix + "kqv.", nn::layer_norm(weights, prefix + "norm1.", x, eps));
+  const auto kqv = nn::linear(weights, prefix + "kqv.",
+                              nn::layer_norm(weights, prefix + "norm1.", x, eps, context));
   const auto parts = kqv.chunk(3, -1);  // k, q, v
   const auto mixed = nn::performer(parts[1], parts[0], parts[2], weights.at(prefix + "w"));
   const auto y =
       parts[2].to(x.scalar_type()) +
       nn::dropout(nn::linear(weights, prefix + "proj.", mixed), kPerformerDropout, context);
-  const auto hidden = torch::gelu(
-      nn::linear(weights, prefix + "mlp.0.", nn::layer_norm(weights, prefix + "norm2.", y, eps)));
+  const auto hidden = torch::gelu(nn::linear(
+      weights, prefix + "mlp.0.", nn::layer_norm(weights, prefix + "norm2.", y, eps, context)));
   return y +
          nn::dropout(nn::linear(weights, prefix + "mlp.2.", hidden), kPerformerDropout, context);
 }
@@ -33,13 +33,13 @@ torch::Tensor performer_layer(const Weights& weights, const std::string& prefix,
 /// (B, N, in) -> (B, N, dim); scores are scaled by in^-1/2, as in the official code.
 torch::Tensor transformer_layer(const Weights& weights, const std::string& prefix, double eps,
                                 const torch::Tensor& x, const nn::Context& context) {
-  const auto qkv =
-      nn::linear(weights, prefix + "attn.qkv.", nn::layer_norm(weights, prefix + "norm1.", x, eps));
+  const auto qkv = nn::linear(weights, prefix + "attn.qkv.",
+                              nn::layer_norm(weights, prefix + "norm1.", x, eps, context));
   const double scale = 1 / std::sqrt(static_cast<double>(x.size(2)));
   const auto mixed = nn::softmax_attention(qkv, /*heads=*/1, scale);
   const auto y =
       qkv.chunk(3, -1)[2].to(x.scalar_type()) + nn::linear(weights, prefix + "attn.proj.", mixed);
-  const auto normed = nn::layer_norm(weights, prefix + "norm2.", y, eps);
+  const auto normed = nn::layer_norm(weights, prefix + "norm2.", y, eps, context);
   return nn::settled({y, nn::mlp(weights, prefix + "mlp.", normed, context)});
 }
 

@@ -37,14 +37,14 @@ Stream attend(const PlacedBlock& placed, double norm_eps, const Weights& weights
               const Context& context) {
   const TokenOrder order =
       placed.window ? window_order(*placed.window, x.sum.device(), context) : TokenOrder{};
-  const auto whole = next_norm(x, weights, placed.name + ".norm1.", norm_eps, order);
+  const auto whole = next_norm(x, weights, placed.name + ".norm1.", norm_eps, context, order);
   Branch branch = attention(placed, weights, placed.name + ".attn.", whole, context);
   return with_branch(std::move(x), std::move(branch), order, placed.block->drop_path, context);
 }
 
 Stream feed_forward(const PlacedBlock& placed, double norm_eps, const Weights& weights, Stream x,
                     const Context& context) {
-  const auto mixed = next_norm(x, weights, placed.name + ".norm2.", norm_eps);
+  const auto mixed = next_norm(x, weights, placed.name + ".norm2.", norm_eps, context);
   Branch branch = mlp(weights, placed.name + ".mlp.", mixed, context);
   return with_branch(std::move(x), std::move(branch), {}, placed.block->drop_path, context);
 }

@@ -39,6 +39,7 @@ struct Context {
   TorchOptional<torch::Generator> rng;  ///< of dropout and drop-path; LibTorch's default otherwise
   Tap tap;
   BlockFunction block;             ///< instead of the network's own blocks
+  bool has_norms = true;           ///< else layer norms hand on what they get
   Constants* constants = nullptr;  ///< without it they are made anew in each pass
 
   void report(std::string_view name, const torch::Tensor& value) const {

@@ -85,7 +85,8 @@ torch::Tensor linear_of_constant_bias(const Weights& weights, const std::string&
 }
 
 torch::Tensor layer_norm(const Weights& weights, const std::string& prefix, const torch::Tensor& x,
-                         double eps) {
+                         double eps, const Context& context) {
+  if (!context.has_norms) return x;
   const auto weight = vector_of(weights, prefix + "weight");
   // Autocast hands over bfloat16; statistics and the residual stream stay as wide as the weights.
   return torch::layer_norm(x.to(weight.scalar_type()), {weight.size(0)}, weight,

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "adjoin/nn/context.h"
 #include "adjoin/tensor/weights.h"
 
 namespace adjoin::nn {
@@ -25,8 +26,9 @@ torch::Tensor linear_of_constant_bias(const Weights& weights, const std::string&
 /// A bias or the weights of a norm, as one axis; undefined where there is none.
 torch::Tensor vector_of(const Weights& weights, const std::string& name);
 
-/// LayerNorm over the last axis with `prefix`weight and `prefix`bias.
+/// LayerNorm over the last axis with `prefix`weight and `prefix`bias; x itself where the context
+/// has no norms.
 torch::Tensor layer_norm(const Weights& weights, const std::string& prefix, const torch::Tensor& x,
-                         double eps);
+                         double eps, const Context& context);
 
 }  // namespace adjoin::nn

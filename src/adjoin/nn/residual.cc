@@ -276,7 +276,11 @@ torch::Tensor settled(const Stream& stream) {
 }
 
 torch::Tensor next_norm(Stream& stream, const Weights& weights, const std::string& prefix,
-                        double eps, const TokenOrder& order) {
+                        double eps, const Context& context, const TokenOrder& order) {
+  if (!context.has_norms) {
+    stream = {settled(stream)};
+    return reordered(stream.sum, order.tokens);
+  }
   Inputs in{stream.sum,
             stream.branch ? *stream.branch : Branch{},
             vector_of(weights, prefix + "weight"),

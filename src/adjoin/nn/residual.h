@@ -40,10 +40,10 @@ struct Stream {
 torch::Tensor settled(const Stream& stream);
 
 /// Adds the branch to the sum and returns the sum's layer norm with `prefix`weight and
-/// `prefix`bias, its tokens in an order.
+/// `prefix`bias, its tokens in an order; the sum itself where the context has no norms.
 ///
 /// (B, N, C)
 torch::Tensor next_norm(Stream& stream, const Weights& weights, const std::string& prefix,
-                        double eps, const TokenOrder& order = {});
+                        double eps, const Context& context, const TokenOrder& order = {});
 
 }  // namespace adjoin::nn

@@ -61,7 +61,9 @@ Parameters::Parameters(const ModelSpec& spec, const Weights& start,
     for (size_t k = 0; k < networks_[i].infos.size(); ++k) {
       const std::string& name = networks_[i].infos[k].name;
       if (!networks_[i].infos[k].is_trained && networks_[i].is_own(k)) {
-        networks_[i].fixed.set(name, from.at(name).detach().to(device, dtype));
+        networks_[i].fixed.set(name,
+                               from.at(name).detach().to(device, dtype, /*non_blocking=*/false,
+                                                         /*copy=*/true));
       }
     }
     add_leaves(i);

@@ -1,0 +1,140 @@
+// adjoin rank from end to end: scores, threads, resuming, verdicts, refusals.
+#include <cmath>
+#include <fstream>
+
+#include "cli/train_runs.h"
+
+namespace adjoin {
+namespace {
+
+constexpr int kUsage = 2;
+constexpr int kBadData = 3;
+
+class RankTest : public testing::Test {
+ protected:
+  RankTest() {
+    std::string lines;
+    std::string truth = "name,top1,second\n";
+    for (int i = 1; i <= 6; ++i) {
+      const std::string name = "net" + std::to_string(i);
+      lines += Json({{"name", name},
+                     {"embed_dim", 32},
+                     {"depth", 2},
+                     {"heads", {2, 4}},
+                     {"mlp_ratio", {i, 2}},
+                     {"img_size", 16},
+                     {"patch_size", 4},
+                     {"num_classes", 5}})
+                   .dump() +
+               "\n";
+      truth += name + "," + std::to_string(50 + i) + "," + std::to_string(60 - i) + "\n";
+    }
+    folder.write("archs.jsonl", lines);
+    folder.write("truth.csv", truth);
+  }
+
+  Words rank(const Words& more) const {
+    Words args = {"rank", "--archs", folder / "archs.jsonl", "--batch-size", "4"};
+    args.insert(args.end(), more.begin(), more.end());
+    return args;
+  }
+
+  void expect_refusal(const Words& args, int exit_code, const Words& parts) const {
+    const ProgramResult result = adjoin(args);
+    EXPECT_EQ(result.exit_code, exit_code) << result.err;
+    for (const std::string& part : parts) {
+      EXPECT_NE(result.err.find(part), std::string::npos) << part << " is not in: " << result.err;
+    }
+  }
+
+  /// Lines without the times.
+  static Json scores(Json result) {
+    for (Json& line : result.at("scores")) line.erase("seconds");
+    return result.at("scores");
+  }
+
+  TempFolder folder;
+};
+
+TEST_F(RankTest, ScoresAreTheSameWithAnyNumberOfThreadsAndAfterAResume) {
+  const Words all = {"--proxies", "all", "--batches", "2", "--seeds", "0,1"};
+  Words one = rank(all);
+  one.insert(one.end(), {"--threads", "1", "--output", folder / "run"});
+  const Json first = result_of(one);
+  ASSERT_EQ(first.at("scores").size(), 6U);
+  EXPECT_EQ(first.at("scores")[2].at("name"), "net3");
+  EXPECT_EQ(first.at("scores")[0].at("params"), first.at("scores")[0].at("params"));
+  EXPECT_GT(first.at("scores")[0].at("spread").at("snip").get<double>(), 0);
+  Words two = rank(all);
+  two.insert(two.end(), {"--threads", "3"});
+  EXPECT_EQ(scores(result_of(two)), scores(first));
+
+  // A line that was cut, as by a crash, is computed again.
+  const std::string file = folder / "run/scores.jsonl";
+  const std::string whole = read_file(file);
+  std::ofstream(file) << whole.substr(0, whole.find("\"net4\"") + 40);
+  expect_refusal(one, kUsage, {"holds scores already", "--resume"});
+  one.emplace_back("--resume");
+  EXPECT_EQ(scores(result_of(one)), scores(first));
+  one.insert(one.end(), {"--seed", "7"});
+  expect_refusal(one, kUsage, {"was begun with", "\"seed\":7"});
+}
+
+TEST_F(RankTest, SaysWhatScoresAreWorthBesideMeasuredAccuracies) {
+  const Json result = result_of(rank({"--truth", folder / "truth.csv", "--proxies", "snip"}));
+  const Json& size = result.at("proxies").at("params");
+  EXPECT_NEAR(size.at("spearman").get<double>(), 1,
+              1e-12);  // the truth rises with the hidden units
+  EXPECT_NEAR(size.at("columns").at("second").at("kendall").get<double>(), -1, 1e-12);
+  EXPECT_EQ(size.at("regret_1"), 0);
+  EXPECT_TRUE(size.at("partial_given_params").is_null());
+  const Json& snip = result.at("proxies").at("snip");
+  EXPECT_LE(snip.at("ci")[0].get<double>(), snip.at("spearman").get<double>());
+  EXPECT_GT(snip.at("seconds_per_arch").get<double>(), 0);
+}
+
+TEST_F(RankTest, DrawsFromASpaceWithinLimits) {
+  const Words args = {"rank",
+                      "--space",
+                      "alphas:vit_mini_28",
+                      "--sample",
+                      "5",
+                      "--seed",
+                      "3",
+                      "--max-macs",
+                      "0.6x",
+                      "--data",
+                      "synthetic:1x28x28x10x64",
+                      "--batch-size",
+                      "8"};
+  const Json result = result_of(args);
+  ASSERT_EQ(result.at("scores").size(), 5U);
+  const auto large = result_of({"cost", "vit_mini_28"}).at("macs").get<double>();
+  for (const Json& line : result.at("scores")) {
+    EXPECT_LE(line.at("macs").get<double>(), 0.6 * large) << line;
+    EXPECT_TRUE(line.at("grad_norm").is_number());
+  }
+  EXPECT_EQ(scores(result_of(args)), scores(result));
+}
+
+TEST_F(RankTest, SaysWhatIsWrong) {
+  expect_refusal({"rank"}, kUsage, {"--archs", "--space"});
+  expect_refusal(rank({"--proxies", "snap"}), kUsage,
+                 {"\"snap\" is no proxy", "grad_norm", "zico"});
+  expect_refusal(rank({"--proxies", "zico"}), kUsage, {"zico", "--batches 2"});
+  expect_refusal(rank({"--max-macs", "0.5x"}), kUsage, {"--max-macs", "a share needs"});
+  expect_refusal(rank({"--max-params", "10"}), kUsage, {"no architecture is within"});
+  expect_refusal({"rank", "--space", "everything"}, kUsage, {"everything", "alphas:MODEL"});
+  folder.write("bad.jsonl", "{\"embed_dim\": 32, \"depth\": 1, \"heads\": 5, \"mlp_ratio\": 2}\n");
+  expect_refusal({"rank", "--archs", folder / "bad.jsonl"}, kBadData,
+                 {"bad.jsonl: line 1", "5 of block 0", "embed_dim 32"});
+  folder.write("broken.jsonl", "\n{\"embed_dim\"\n");
+  expect_refusal({"rank", "--archs", folder / "broken.jsonl"}, kBadData, {"broken.jsonl: line 2"});
+  folder.write("few.csv", "name,top1\nnet1,5\n");
+  expect_refusal(rank({"--truth", folder / "few.csv"}), kBadData, {"few.csv", "no row for net2"});
+  folder.write("twice.csv", "name,top1\nnet1,5\nnet1,6\n");
+  expect_refusal(rank({"--truth", folder / "twice.csv"}), kBadData, {"line 3", "net1"});
+}
+
+}  // namespace
+}  // namespace adjoin
