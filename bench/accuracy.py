@@ -11,7 +11,7 @@ difference, and the 95 % interval of Student's t. Rows may be trained in several
 results with --json, and `accuracy.py FILE.json ..` prints the table of all of them.
 
   nvidia-cuda-mps-control -d        # lets the kernels of several processes run at once
-  bench/accuracy.py --adjoin build/cuda/bin/adjoin --data folder:DIR --jobs 6 --json accuracy.json
+  bench/accuracy.py --adjoin build/cuda/bin/adjoin --data folder:DIR --epochs 40 --jobs 6 --json accuracy.json
 """
 
 import argparse
@@ -31,12 +31,13 @@ def small(heads, head_dim, mlp_ratio):
     return f"--set model.heads={heads} --set model.head_dim={head_dim} --set model.mlp_ratio={mlp_ratio}"
 
 
-# Name, seeds, command. The rows that take longest come first.
+# Name, seeds, command; every training has as many epochs, a search as many again, a trial a tenth. The rows that
+# take longest come first.
 ROWS = [
-    ("random-0.45", 1, "search --config recipes/dan_vit_mini_32.yaml --method random --trials 10"),
-    ("dan-0.45", 3, "search --config recipes/dan_vit_mini_32.yaml"),
+    ("random-0.45", 1, "search --config recipes/dan_vit_mini_32.yaml --method random --trials 10 --search-epochs {tenth}"),
+    ("dan-0.45", 3, "search --config recipes/dan_vit_mini_32.yaml --search-epochs {epochs}"),
     ("uniform-0.45", 3, "search --config recipes/dan_vit_mini_32.yaml --method uniform"),
-    ("swin-dan-0.45", 1, "search --config recipes/dan_swin_mini_32.yaml"),
+    ("swin-dan-0.45", 1, "search --config recipes/dan_swin_mini_32.yaml --search-epochs {epochs}"),
     ("set-2-4-8", 3, "compress --config recipes/adjoined_vit_mini_32.yaml --alpha 2,4,8"),
     ("adjoined-4", 3, "compress --config recipes/adjoined_vit_mini_32.yaml"),
     ("detached-4", 1, "compress --config recipes/adjoined_vit_mini_32.yaml --detach-teacher"),
@@ -87,7 +88,9 @@ def networks_of(row, result):
 
 
 def train(row, seed, command, args):
+    command = command.format(epochs=args.epochs, tenth=max(args.epochs // 10, 1))
     words = [args.adjoin, *shlex.split(command), "--data", args.data, "--seed", str(seed)]
+    words += ["--epochs", str(args.epochs)]
     words += shlex.split(args.options)
     output = Path(args.output) / row / str(seed)
     began = time.time()
@@ -174,7 +177,8 @@ def main():
     parser.add_argument("--rows", help="comma-separated names; default all")
     parser.add_argument("--seeds", type=int, default=3, help="at most so many seeds")
     parser.add_argument("--jobs", type=int, default=4, help="trainings at a time")
-    parser.add_argument("--options", default="", help="for every training: --options='--epochs 50'")
+    parser.add_argument("--epochs", type=int, default=100, help="of every training")
+    parser.add_argument("--options", default="", help="for every training: --options='--drop-path 0'")
     parser.add_argument("--output", default="runs/accuracy", help="folder of the run folders")
     parser.add_argument("--json", help="write results here")
     args = parser.parse_args()
