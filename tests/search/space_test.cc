@@ -1,9 +1,8 @@
-#include "adjoin/search/space.h"
-
 #include <gtest/gtest.h>
 
 #include "adjoin/core/rng.h"
 #include "adjoin/cost/cost.h"
+#include "adjoin/search/fit.h"
 #include "adjoin/search/trials.h"
 #include "adjoin/spec/catalog.h"
 #include "adjoin/spec/derive.h"

@@ -2,31 +2,24 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
-#include <fstream>
 #include <iostream>
-#include <map>
-#include <set>
-#include <sstream>
 
 #include "adjoin/cli/arguments.h"
 #include "adjoin/cli/model_options.h"
+#include "adjoin/cli/rank_batches.h"
+#include "adjoin/cli/score_file.h"
 #include "adjoin/core/hash.h"
-#include "adjoin/core/place.h"
 #include "adjoin/core/progress.h"
 #include "adjoin/core/signals.h"
 #include "adjoin/core/table.h"
 #include "adjoin/core/threads.h"
 #include "adjoin/cost/cost.h"
-#include "adjoin/data/dataset.h"
 #include "adjoin/proxy/ranking.h"
 #include "adjoin/proxy/verdict.h"
 #include "adjoin/search/sample.h"
 #include "adjoin/spec/brief.h"
 #include "adjoin/spec/catalog.h"
-#include "adjoin/spec/preprocessing.h"
 #include "adjoin/tensor/device.h"
-#include "adjoin/train/job.h"
-#include "adjoin/train/run_folder.h"
 
 namespace adjoin::cli {
 namespace {
@@ -51,33 +44,6 @@ struct RankFlags {
 };
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
-
-/// JSON lines, each a whole spec or a few words.
-std::vector<ModelSpec> read_architectures(const std::string& path) {
-  constexpr size_t kMostBytes = size_t{256} << 20;
-  std::istringstream text(read_text_file(path, kMostBytes));
-  std::vector<ModelSpec> networks;
-  std::set<std::string> names;
-  int64_t number = 0;
-  for (std::string line; std::getline(text, line);) {
-    ++number;
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    const std::string where = fmt::format("{}: line {}", path, number);
-    try {
-      const Json json = parse_json(line, where);
-      networks.push_back(is_brief(json) ? spec_from_brief(json) : spec_from_json(json));
-    } catch (const Error& e) {
-      const std::string what = e.what();
-      throw Error(ErrorKind::kData, what.starts_with(path) ? what : where + ": " + what);
-    }
-    if (!names.insert(networks.back().name).second) {
-      throw Error(ErrorKind::kData,
-                  fmt::format("{}: the name {} came before", where, networks.back().name));
-    }
-  }
-  if (networks.empty()) throw Error(ErrorKind::kData, path + ": holds no architecture");
-  return networks;
-}
 
 /// Limits as a user says them; `large`: of what a share is one.
 search::Target limits_of(const RankFlags& flags, const search::Price& large) {
@@ -125,61 +91,6 @@ std::vector<ModelSpec> networks_of(const RankFlags& flags) {
   return networks;
 }
 
-/// Images of a set, all classes alike, as each network wants them; the same for all of one size.
-class DataBatches {
- public:
-  DataBatches(const std::string& data, int64_t size, int64_t count) : size_(size), count_(count) {
-    data::DataOptions options;
-    options.data = data;
-    options.is_train_needed = false;
-    options.limit_val = size * count;
-    sets_ = data::open_data(options);
-    if (sets_.val.size() < size * count) {
-      throw Error(ErrorKind::kData,
-                  fmt::format("{}: has {} images, but {} batches of {} were asked for", data,
-                              sets_.val.size(), count, size));
-    }
-  }
-
-  /// For the networks, before threads ask.
-  void prepare(const std::vector<ModelSpec>& networks) {
-    for (const ModelSpec& spec : networks) {
-      auto [place, is_new] = kept_.try_emplace({spec.img_size, spec.in_chans});
-      if (is_new) place->second = read(spec);
-    }
-  }
-
-  std::vector<proxy::Sample> operator()(const ModelSpec& spec) const {
-    return kept_.at({spec.img_size, spec.in_chans});
-  }
-
- private:
-  std::vector<proxy::Sample> read(const ModelSpec& spec) const {
-    if (spec.num_classes < static_cast<int64_t>(sets_.val.classes.size())) {
-      throw Error(ErrorKind::kConfig, fmt::format("{}: has {} classes, the data {}", spec.name,
-                                                  spec.num_classes, sets_.val.classes.size()));
-    }
-    const io::ModelHeader header{spec, {}, default_preprocessing(spec), {}};
-    const train::Group alone;
-    data::Loader loader(sets_.val, train::evaluation_loader(header, size_, 0, torch::kCPU, alone));
-    std::vector<proxy::Sample> result;
-    loader.begin(0);
-    for (int64_t i = 0; i < count_; ++i) {
-      const data::Batch batch = loader.next();
-      if ((batch.labels < 0).any().item<bool>()) {
-        throw Error(ErrorKind::kData, sets_.val.name + ": an image cannot be read");
-      }
-      result.push_back({batch.images, batch.labels});
-    }
-    return result;
-  }
-
-  int64_t size_;
-  int64_t count_;
-  data::DataSets sets_;
-  std::map<std::pair<int64_t, int64_t>, std::vector<proxy::Sample>> kept_;
-};
-
 Json to_json(const proxy::Scored& scored, const proxy::RankOptions& options) {
   Json json = {{"name", scored.name}, {"params", scored.params}, {"macs", scored.macs}};
   for (size_t k = 0; k < options.proxies.size(); ++k) {
@@ -190,57 +101,6 @@ Json to_json(const proxy::Scored& scored, const proxy::RankOptions& options) {
   }
   return json;
 }
-
-/// scores.jsonl of a run folder: a line per architecture, written as they come.
-class ScoreFile {
- public:
-  ScoreFile(const RankFlags& flags, const Json& settings) {
-    if (flags.output.empty()) return;
-    folder_.emplace(flags.output, true);
-    const std::string path = *folder_ / "scores.jsonl";
-    const std::string saved = *folder_ / "rank.json";
-    const bool is_there = place_at(path) == Place::kFile;
-    if (is_there && !flags.is_resumed) {
-      refuse(flags.output +
-             ": holds scores already; go on by --resume, or choose another --output");
-    }
-    if (is_there) {
-      const Json before = read_json_file(saved);
-      if (before != settings) {
-        refuse(fmt::format("{}: was begun with {}, now {}", saved, before.dump(), settings.dump()));
-      }
-      read(path);
-    }
-    folder_->write("rank.json", settings.dump(2) + "\n");
-    std::string whole;
-    for (const Json& line : known_) whole += line.dump() + "\n";
-    folder_->write("scores.jsonl", whole);  // without a line that was cut
-    out_.open(path, std::ios::app);
-  }
-
-  /// What was scored before, in its order.
-  const std::vector<Json>& known() const { return known_; }
-
-  void add(const Json& line) {
-    if (!out_.is_open()) return;
-    out_ << line.dump() << '\n' << std::flush;
-    if (!out_) throw Error(ErrorKind::kIo, *folder_ / "scores.jsonl" + ": cannot be written");
-  }
-
- private:
-  void read(const std::string& path) {
-    std::ifstream file(path);
-    for (std::string line; std::getline(file, line);) {
-      const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-      if (json.is_discarded() || file.eof()) break;
-      known_.push_back(json);
-    }
-  }
-
-  std::optional<train::RunFolder> folder_;
-  std::vector<Json> known_;
-  std::ofstream out_;
-};
 
 /// The scores of a proxy; NaN where a line has no number.
 std::vector<double> column(const std::vector<Json>& lines, const std::string& name) {
@@ -429,14 +289,15 @@ int run_rank(Args args) {
   }
   std::string all_names;
   for (const ModelSpec& spec : networks) all_names += spec_to_json(spec).dump();
-  ScoreFile file(flags, {{"architectures", networks.size()},
-                         {"hash", fmt::format("{:016x}", fnv1a(all_names))},
-                         {"proxies", names},
-                         {"data", flags.data},
-                         {"batch_size", flags.batch_size},
-                         {"batches", flags.batches},
-                         {"seed", flags.seed},
-                         {"seeds", flags.seeds}});
+  ScoreFile file(flags.output, flags.is_resumed,
+                 {{"architectures", networks.size()},
+                  {"hash", fmt::format("{:016x}", fnv1a(all_names))},
+                  {"proxies", names},
+                  {"data", flags.data},
+                  {"batch_size", flags.batch_size},
+                  {"batches", flags.batches},
+                  {"seed", flags.seed},
+                  {"seeds", flags.seeds}});
   std::vector<Json> lines = file.known();
   networks.erase(networks.begin(),
                  networks.begin() + static_cast<int64_t>(std::min(lines.size(), networks.size())));

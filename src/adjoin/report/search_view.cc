@@ -110,12 +110,13 @@ void read_trials(SearchView& view, const std::string& folder, std::vector<std::s
   }
 }
 
-/// The network that was found, as a part of the large one.
+/// The network that was found, as a part of the large one; not where it is drawn as one that was
+/// trained.
 void read_architecture(SearchView& view, const RunView& run, std::vector<std::string>& problems) {
   const std::string path = run.folder + "/architecture.json";
   const std::string name = run.setting("model");
   std::error_code failure;
-  if (!fs::exists(path, failure)) return;
+  if (!fs::exists(path, failure) || (run.networks.size() > 1 && run.networks[1].spec)) return;
   try {
     std::vector<Override> changes;
     for (const Json& text : run.config.at("set")) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "adjoin/compress/adjoined.h"
+#include "adjoin/search/fit.h"
 #include "adjoin/search/mixture.h"
 #include "adjoin/train/trainer.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// What a search may choose: one compression factor per block, from a list. What every choice costs,
-// and how a choice is brought to what the user can afford.
+// What a search may choose, one compression factor per block from a list, and what every choice
+// costs.
 
 #include <string>
 #include <vector>
@@ -54,37 +54,5 @@ void check_feasible(const Space& space, const Target& target);
 
 /// "vit_mini_32 with 1, 2, 4, 8: 60.1 M to 272 M MACs, 1.2 M to 4.2 M parameters".
 std::string feasible_text(const Space& space);
-
-/// A number for each block and candidate.
-using Scores = std::vector<std::vector<double>>;
-
-/// The hidden units of one block before and after they were cut to the target, or added up to it.
-struct Trim {
-  std::string block;
-  int64_t from = 0;
-  int64_t to = 0;
-};
-
-/// A choice that fits a target.
-struct Fitted {
-  std::vector<int64_t> alphas;
-  Choice choice;
-  std::vector<Trim> trims;
-  Price price;
-};
-
-/// What a choice came from: the factors its heads were divided by, and the units that were cut.
-Fitted fitted_as(const Space& space, const Choice& choice);
-
-/// The candidates with the largest sum of scores that cost the target, or at most a tenth more,
-/// which is then cut from the MLPs in steps of 8 units, those of the block with the lowest
-/// `importance` first. Where nothing can be cut that far, units are added to the best choice below
-/// the target. Without a target: the largest score of every block.
-Fitted fit(const Space& space, const Scores& scores, const std::vector<double>& importance,
-           const Target& target);
-
-/// All blocks alike: the largest factor that costs at least the target, cut evenly. Nothing where
-/// no factor is legal in every block, or the target cannot be reached so.
-std::optional<Fitted> fit_evenly(const Space& space, const Target& target);
 
 }  // namespace adjoin::search

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "adjoin/search/space.h"
+#include "adjoin/search/fit.h"
 
 namespace adjoin::search {
 

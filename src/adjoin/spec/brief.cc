@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
+#include <set>
+#include <sstream>
 
 #include "adjoin/spec/catalog.h"
 #include "adjoin/spec/overrides.h"
@@ -95,6 +97,32 @@ ModelSpec spec_from_brief(const Json& json) {
   ModelSpec spec = with_overrides(catalog_spec("vit_tiny_patch16_224"), changes);
   spec.name = json.value("name", std::string("unnamed"));
   return spec;
+}
+
+std::vector<ModelSpec> read_architectures(const std::string& path) {
+  constexpr size_t kMostBytes = size_t{256} << 20;
+  std::istringstream text(read_text_file(path, kMostBytes));
+  std::vector<ModelSpec> networks;
+  std::set<std::string> names;
+  int64_t number = 0;
+  for (std::string line; std::getline(text, line);) {
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    const std::string where = fmt::format("{}: line {}", path, number);
+    try {
+      const Json json = parse_json(line, where);
+      networks.push_back(is_brief(json) ? spec_from_brief(json) : spec_from_json(json));
+    } catch (const Error& e) {
+      const std::string what = e.what();
+      throw Error(ErrorKind::kData, what.starts_with(path) ? what : where + ": " + what);
+    }
+    if (!names.insert(networks.back().name).second) {
+      throw Error(ErrorKind::kData,
+                  fmt::format("{}: the name {} came before", where, networks.back().name));
+    }
+  }
+  if (networks.empty()) throw Error(ErrorKind::kData, path + ": holds no architecture");
+  return networks;
 }
 
 }  // namespace adjoin

@@ -1,0 +1,50 @@
+#include "adjoin/cli/score_file.h"
+
+#include <fmt/format.h>
+
+#include "adjoin/core/error.h"
+#include "adjoin/core/place.h"
+
+namespace adjoin::cli {
+
+ScoreFile::ScoreFile(const std::string& folder, bool is_resumed, const Json& settings) {
+  if (folder.empty()) return;
+  folder_.emplace(folder, true);
+  const std::string path = *folder_ / "scores.jsonl";
+  const std::string saved = *folder_ / "rank.json";
+  const bool is_there = place_at(path) == Place::kFile;
+  if (is_there && !is_resumed) {
+    throw Error(ErrorKind::kUsage,
+                folder + ": holds scores already; go on by --resume, or choose another --output");
+  }
+  if (is_there) {
+    const Json before = read_json_file(saved);
+    if (before != settings) {
+      throw Error(ErrorKind::kUsage, fmt::format("{}: was begun with {}, now {}", saved,
+                                                 before.dump(), settings.dump()));
+    }
+    read(path);
+  }
+  folder_->write("rank.json", settings.dump(2) + "\n");
+  std::string whole;
+  for (const Json& line : known_) whole += line.dump() + "\n";
+  folder_->write("scores.jsonl", whole);  // without a line that was cut
+  out_.open(path, std::ios::app);
+}
+
+void ScoreFile::add(const Json& line) {
+  if (!folder_) return;
+  out_ << line.dump() << '\n' << std::flush;
+  if (!out_) throw Error(ErrorKind::kIo, *folder_ / "scores.jsonl" + ": cannot be written");
+}
+
+void ScoreFile::read(const std::string& path) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object() || file.eof()) break;
+    known_.push_back(json);
+  }
+}
+
+}  // namespace adjoin::cli
