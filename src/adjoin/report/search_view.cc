@@ -116,7 +116,7 @@ void read_architecture(SearchView& view, const RunView& run, std::vector<std::st
   const std::string path = run.folder + "/architecture.json";
   const std::string name = run.setting("model");
   std::error_code failure;
-  if (!fs::exists(path, failure) || (run.networks.size() > 1 && run.networks[1].spec)) return;
+  if (!fs::exists(path, failure)) return;
   try {
     std::vector<Override> changes;
     for (const Json& text : run.config.at("set")) {
@@ -127,7 +127,8 @@ void read_architecture(SearchView& view, const RunView& run, std::vector<std::st
     const ModelSpec large =
         is_trained ? *run.networks[0].spec : with_overrides(catalog_spec(name), changes);
     const Choice choice = architecture_from_json(large, read_json_file(path), path);
-    view.found = {large, derive(large, choice, Geometry::kKept).spec};
+    const bool is_drawn = run.networks.size() > 1 && run.networks[1].spec;
+    if (!is_drawn) view.found = {large, derive(large, choice, Geometry::kKept).spec};
   } catch (const std::exception& e) {
     problems.push_back(fmt::format("What was found cannot be drawn: {}.", e.what()));
   }
