@@ -31,13 +31,13 @@ def small(heads, head_dim, mlp_ratio):
     return f"--set model.heads={heads} --set model.head_dim={head_dim} --set model.mlp_ratio={mlp_ratio}"
 
 
-# Name, seeds, command; every training has as many epochs, a search as many again, a trial a tenth. The rows that
+# Name, seeds, command; every training has as many epochs, a search half as many, a trial a twentieth. The rows that
 # take longest come first.
 ROWS = [
-    ("random-0.45", 1, "search --config recipes/dan_vit_mini_32.yaml --method random --trials 10 --search-epochs {tenth}"),
-    ("dan-0.45", 3, "search --config recipes/dan_vit_mini_32.yaml --search-epochs {epochs}"),
+    ("random-0.45", 1, "search --config recipes/dan_vit_mini_32.yaml --method random --trials 10 --search-epochs {twentieth}"),
+    ("dan-0.45", 3, "search --config recipes/dan_vit_mini_32.yaml --search-epochs {half}"),
     ("uniform-0.45", 3, "search --config recipes/dan_vit_mini_32.yaml --method uniform"),
-    ("swin-dan-0.45", 1, "search --config recipes/dan_swin_mini_32.yaml --search-epochs {epochs}"),
+    ("swin-dan-0.45", 1, "search --config recipes/dan_swin_mini_32.yaml --search-epochs {half}"),
     ("set-2-4-8", 3, "compress --config recipes/adjoined_vit_mini_32.yaml --alpha 2,4,8"),
     ("adjoined-4", 3, "compress --config recipes/adjoined_vit_mini_32.yaml"),
     ("detached-4", 1, "compress --config recipes/adjoined_vit_mini_32.yaml --detach-teacher"),
@@ -88,7 +88,7 @@ def networks_of(row, result):
 
 
 def train(row, seed, command, args):
-    command = command.format(epochs=args.epochs, tenth=max(args.epochs // 10, 1))
+    command = command.format(half=max(args.epochs // 2, 1), twentieth=max(args.epochs // 20, 1))
     words = [args.adjoin, *shlex.split(command), "--data", args.data, "--seed", str(seed)]
     words += ["--epochs", str(args.epochs)]
     words += shlex.split(args.options)

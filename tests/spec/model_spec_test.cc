@@ -1,4 +1,5 @@
 #include "adjoin/spec/model_spec.h"
+#include "adjoin/spec/named.h"
 
 #include <gtest/gtest.h>
 
@@ -306,11 +307,11 @@ TEST(PlacedBlocksTest, NameTheBlocksOfASwinByStageAndGiveTheirWindows) {
 TEST(SpecFileTest, IsReadAndItsErrorsAreErrorsOfTheFile) {
   const std::string path = testing::TempDir() + "adjoin_spec_file_test.json";
   std::ofstream(path) << spec_to_json(mini_swin()).dump(1);
-  EXPECT_EQ(read_spec_file(path), mini_swin());
+  EXPECT_EQ(named_spec(path), mini_swin());
   std::ofstream(path) << R"({"family": "vit"})";
-  expect_error(ErrorKind::kData, {path + ": model: field"}, [&] { read_spec_file(path); });
+  expect_error(ErrorKind::kData, {path + ": model: field"}, [&] { named_spec(path); });
   std::filesystem::remove(path);
-  expect_error(ErrorKind::kIo, {path}, [&] { read_spec_file(path); });
+  expect_error(ErrorKind::kIo, {path}, [&] { named_spec(path); });
 }
 
 }  // namespace

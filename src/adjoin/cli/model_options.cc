@@ -7,10 +7,11 @@
 #include "adjoin/cli/arguments.h"
 #include "adjoin/core/place.h"
 #include "adjoin/spec/catalog.h"
+#include "adjoin/spec/named.h"
 
 namespace adjoin::cli {
 bool is_checkpoint_path(const std::string& text) {
-  if (text.ends_with(".json")) return false;
+  if (is_spec_file(text)) return false;
   constexpr std::array<std::string_view, 7> kEndings = {".safetensors", ".pth",  ".pt", ".bin",
                                                         ".tar",         ".ckpt", ".th"};
   const bool is_spelt_so = text.find('/') != std::string::npos ||
@@ -51,8 +52,7 @@ ModelSpec resolve_model(const std::string& name_or_file, const ModelOptions& opt
     throw Error(ErrorKind::kUsage, "--model says what a file holds, and \"" + name_or_file +
                                        "\" is a model of its own");
   }
-  const bool is_file = name_or_file.ends_with(".json");
-  const ModelSpec spec = is_file ? read_spec_file(name_or_file) : catalog_spec(name_or_file);
+  const ModelSpec spec = named_spec(name_or_file);
   return options.sets.empty() ? spec : with_overrides(spec, parse_overrides(options.sets));
 }
 

@@ -5,6 +5,7 @@
 #include "adjoin/io/recognise.h"
 #include "adjoin/io/safetensors.h"
 #include "adjoin/spec/catalog.h"
+#include "adjoin/spec/named.h"
 
 namespace adjoin::io {
 namespace {
@@ -67,10 +68,6 @@ ModelHeader own_header(const TensorFile& file) {
     const std::string what = e.what();
     throw Error(ErrorKind::kData, what.starts_with(origin) ? what : origin + ": " + what);
   }
-}
-
-ModelSpec named_spec(const std::string& name) {
-  return name.ends_with(".json") ? read_spec_file(name) : catalog_spec(name);
 }
 
 /// What timm writes beside the weights of a model on the Hub. Only what we use is looked at.

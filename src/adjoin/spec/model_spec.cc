@@ -141,10 +141,6 @@ void read_spec_fields(const Json& json, ModelSpec& spec) {
   reader.finish();
 }
 
-ModelSpec read_spec_file(const std::string& path) {
-  return spec_from_json(read_json_file(path), path);
-}
-
 ModelSpec spec_from_json(const Json& json, const std::string& path) {
   try {
     return spec_from_json(json);

@@ -46,9 +46,6 @@ void read_spec_fields(const Json& json, ModelSpec& spec);
 /// spec_from_json of what the file at `path` holds; every error is Error(kData) and opens with it.
 ModelSpec spec_from_json(const Json& json, const std::string& path);
 
-/// spec_from_json of a file; every error is Error(kData) or Error(kIo) and opens with the path.
-ModelSpec read_spec_file(const std::string& path);
-
 /// Throws Error(kConfig), naming the block and the legal values, unless the network can be built.
 void validate(const ModelSpec& spec);
 

@@ -9,7 +9,7 @@
 #include "adjoin/core/threads.h"
 #include "adjoin/models/init.h"
 #include "adjoin/models/load.h"
-#include "adjoin/spec/catalog.h"
+#include "adjoin/spec/named.h"
 #include "adjoin/tensor/device.h"
 
 namespace adjoin::train {
@@ -46,15 +46,9 @@ std::vector<Override> overrides_of(const TrainConfig& config, int64_t classes) {
   return overrides;
 }
 
-/// A name of the catalog or a .json.
-ModelSpec named_spec(const std::string& name, const std::vector<Override>& overrides) {
-  return with_overrides(name.ends_with(".json") ? read_spec_file(name) : catalog_spec(name),
-                        overrides);
-}
-
 /// Start values by the seed.
 void start_anew(Job& job, const std::vector<Override>& overrides) {
-  job.header.spec = named_spec(job.config.model, overrides);
+  job.header.spec = with_overrides(named_spec(job.config.model), overrides);
   job.header.preprocessing = default_preprocessing(job.header.spec);
   job.start = models::init(job.header.spec, static_cast<uint64_t>(job.config.seed));
 }
@@ -197,7 +191,7 @@ ModelSpec network_of(const TrainConfig& config) {
   check(config);
   const auto overrides =
       overrides_of(config, static_cast<int64_t>(open_images(config).val.classes.size()));
-  if (config.from.empty()) return named_spec(config.model, overrides);
+  if (config.from.empty()) return with_overrides(named_spec(config.model), overrides);
   return loaded(config, overrides).header.spec;
 }
 
