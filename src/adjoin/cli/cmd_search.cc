@@ -1,4 +1,6 @@
 // adjoin search: how much of every block to keep for a target, and the training of what was found.
+#include <fmt/ranges.h>
+
 #include <iostream>
 
 #include "adjoin/cli/arguments.h"

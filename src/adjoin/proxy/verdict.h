@@ -2,6 +2,7 @@
 
 // What scores are worth beside accuracies that were measured.
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
