@@ -4,11 +4,11 @@
 Draws 60 architectures (width, depth, heads and hidden units of every block), trains each with one recipe, the first
 15 with a second seed too, side by side on one GPU, and writes
 
-  archs.jsonl   the architectures, as `adjoin rank --archs` reads them
+  archs.jsonl   the architectures that are trained, as `adjoin rank --archs` reads them
   cifar10.csv   name, top1: what `adjoin rank --truth` reads
   noise.csv     name, and the accuracies of the two seeds
 
-A training that is done is not done again: call it as often as needed, with the same --output.
+A training whose accuracy is in the tables is not done again: call it as often as needed.
 
   nvidia-cuda-mps-control -d        # lets the kernels of several processes run at once
   bench/truth.py --adjoin build/cuda/bin/adjoin --data folder:DIR --jobs 14 --output runs/truth --table data/vit_bench
@@ -54,27 +54,37 @@ def architectures():
 
 def train(arch, seed, args):
     folder = Path(args.output) / f"{arch['name']}-seed-{seed}"
-    result = folder / "result.json"
-    if not result.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        model = Path(args.output) / f"{arch['name']}.json"
-        model.write_text(json.dumps(arch))
-        began = time.time()
-        words = [args.adjoin, "train", *RECIPE, "--model", model, "--data", args.data, "--seed", str(seed)]
-        words += ["--output", folder, "--resume", "--progress", "silent"]
-        done = subprocess.run(words, capture_output=True, text=True)
-        if done.returncode != 0:
-            print(f"{folder.name}: exit {done.returncode}: {done.stderr.strip()}", flush=True)
-            return arch["name"], seed, None
-        print(f"{folder.name}: {time.time() - began:.0f} s", flush=True)
-    return arch["name"], seed, json.loads(result.read_text())["top1"]
+    folder.mkdir(parents=True, exist_ok=True)
+    model = folder / "model.json"
+    model.write_text(json.dumps(arch))
+    began = time.time()
+    words = [args.adjoin, "train", *RECIPE, "--model", model, "--data", args.data, "--seed", str(seed)]
+    words += ["--output", folder, "--resume", "--progress", "silent", "--json"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"{folder.name}: exit {done.returncode}: {done.stderr.strip()}", flush=True)
+        return arch["name"], seed, None
+    print(f"{folder.name}: {time.time() - began:.0f} s", flush=True)
+    return arch["name"], seed, json.loads(done.stdout)["top1"]
+
+
+def known(table):
+    """{(name, seed): top1} of the tables."""
+    found = {}
+    for name in ("cifar10.csv", "noise.csv"):
+        path = Path(table) / name
+        lines = path.read_text().splitlines()[1:] if path.exists() else []
+        for row in (line.split(",") for line in lines):
+            found.update({(row[0], seed): float(top1) for seed, top1 in enumerate(row[1:])})
+    return found
 
 
 def write_tables(archs, found, table):
     table = Path(table)
     table.mkdir(parents=True, exist_ok=True)
     names = [arch["name"] for arch in archs]
-    (table / "archs.jsonl").write_text("".join(json.dumps(arch) + "\n" for arch in archs))
+    trained = [arch for arch in archs if (arch["name"], 0) in found]
+    (table / "archs.jsonl").write_text("".join(json.dumps(arch) + "\n" for arch in trained))
     rows = [f"{name},{found[name, 0]:.2f}\n" for name in names if (name, 0) in found]
     (table / "cifar10.csv").write_text("name,top1\n" + "".join(rows))
     both = [name for name in names if (name, 0) in found and (name, 1) in found]
@@ -92,16 +102,17 @@ def main():
     args = parser.parse_args()
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     archs = architectures()
-    jobs = [(arch, 0) for arch in archs] + [(arch, 1) for arch in archs[:WITH_TWO_SEEDS]]
-    found = {}
+    every = [(arch, 0) for arch in archs] + [(arch, 1) for arch in archs[:WITH_TWO_SEEDS]]
+    found = known(args.table)
+    jobs = [(arch, seed) for arch, seed in every if (arch["name"], seed) not in found]
     with ThreadPoolExecutor(args.jobs) as pool:
         for future in as_completed([pool.submit(train, *job, args) for job in jobs]):
             name, seed, top1 = future.result()
             if top1 is not None:
                 found[name, seed] = top1
                 write_tables(archs, found, args.table)
-    print(f"{len(found)} of {len(jobs)} trainings are done")
-    if len(found) < len(jobs):
+    print(f"{len(found)} of {len(every)} trainings are done")
+    if len(found) < len(every):
         sys.exit(1)
 
 

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "cli/train_runs.h"
+#include "support/python_folder.h"
 
 namespace adjoin {
 namespace {
@@ -115,6 +116,41 @@ TEST_F(RankTest, DrawsFromASpaceWithinLimits) {
     EXPECT_TRUE(line.at("grad_norm").is_number());
   }
   EXPECT_EQ(scores(result_of(args)), scores(result));
+}
+
+/// Networks of AutoFormer, drawn from a file of its own, scored again by Python torch.
+TEST_F(RankTest, AnotherProgramFindsTheSameScores) {
+  if (run_program(kPython, {"-c", "import torch"}).exit_code != 0) {
+    GTEST_SKIP() << kPython << " has no torch (tools/install-deps --test)";
+  }
+  folder.write(
+      "space.yaml",
+      "SEARCH_SPACE: {MLP_RATIO: [1, 2], NUM_HEADS: [1, 2], DEPTH: [1, 2], EMBED_DIM: [48, "
+      "64]}\n");
+  const std::string script = std::string(ADJOIN_GOLDEN_DIR) + "/../../tools/check_proxies.py";
+  const Words drawn = {"--space", folder / "space.yaml", "--sample", "3", "--seed", "5"};
+  const Words listed = {"--archs", folder / "archs.jsonl"};
+  for (const Words& which : {drawn, listed}) {
+    Words args = {"-W", "ignore", script, "--adjoin", ADJOIN_BINARY, "--"};
+    args.insert(args.end(), which.begin(), which.end());
+    args.insert(args.end(), {"--batch-size", "4"});
+    const ProgramResult result = run_program(kPython, args);
+    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+    EXPECT_NE(result.out.find("largest relative difference"), std::string::npos) << result.out;
+  }
+}
+
+TEST_F(RankTest, ShowsEveryProxyInAPage) {
+  result_of(rank({"--truth", folder / "truth.csv", "--output", folder / "judged"}));
+  const std::string page = read_file(folder / "judged/report.html");
+  for (const std::string part :
+       {"Beside top1", "Beside second", "<h3>snip</h3>", "net3: 53.00 at"}) {
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  }
+  EXPECT_EQ(page.find("http"), std::string::npos) << "needs nothing from outside";
+  result_of(rank({"--output", folder / "scored"}));
+  EXPECT_NE(read_file(folder / "scored/report.html").find("Scores beside parameters"),
+            std::string::npos);
 }
 
 TEST_F(RankTest, SaysWhatIsWrong) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <sstream>
 
 #include "cli/train_runs.h"
 
@@ -173,6 +174,52 @@ TEST(SearchBaselineTest, BeginsNoTrialWhenTheTimeIsUp) {
       result_of(tiny_28(folder / "r", {"--method", "random", "--trials", "50", "--budget-minutes",
                                        "0.000001", "--target-macs", "0.5x", "--no-retrain"}));
   EXPECT_EQ(result.at("trials"), 1);
+}
+
+TEST(SearchProxyTest, JudgesNetworksWithoutTrainingThem) {
+  const TempFolder folder;
+  for (const std::string method : {"random", "evolve"}) {
+    const Json result =
+        result_of(tiny_28(folder / method, {"--method", method, "--score", "snip", "--target-macs",
+                                            "0.5x", "--trials", "12"}));
+    EXPECT_EQ(result.at("trials"), 12);
+    EXPECT_LE(share_of_target(result, "macs"), 1);
+    EXPECT_GT(share_of_target(result, "macs"), 0.99);
+    EXPECT_GT(result.at("small").at("top1").get<double>(), 0)
+        << "the one that was found is trained";
+    std::istringstream lines(read_file(folder / method + "/scores.jsonl"));
+    double most = 0;
+    Json best;
+    int count = 0;
+    for (std::string line; std::getline(lines, line); ++count) {
+      const Json scored = Json::parse(line);
+      if (scored.at("snip").get<double>() <= most) continue;
+      most = scored.at("snip").get<double>();
+      best = scored;
+    }
+    EXPECT_EQ(count, 12);
+    EXPECT_EQ(best.at("alphas"), result.at("alphas"));
+  }
+}
+
+TEST(SearchProxyTest, TriesTheBestOfSome) {
+  const TempFolder folder;
+  const Words common = {"--method", "random", "--target-macs", "0.5x",
+                        "--trials", "1",      "--no-retrain"};
+  Words filtered = common;
+  filtered.insert(filtered.end(), {"--prefilter", "params", "--prefilter-of", "30"});
+  const Json all = result_of(tiny_28(folder / "all", common));
+  const Json best = result_of(tiny_28(folder / "best", filtered));
+  EXPECT_GE(best.at("params").get<int64_t>(), all.at("params").get<int64_t>());
+  EXPECT_LE(share_of_target(best, "macs"), 1);
+  expect_refusal(tiny_28(folder / "a", {"--score", "snip"}), kUsage,
+                 {"score", "random and evolve"});
+  expect_refusal(
+      tiny_28(folder / "a", {"--method", "random", "--target-macs", "0.5x", "--score", "snap"}),
+      kUsage, {"\"snap\" is no proxy", "grad_norm"});
+  expect_refusal(tiny_28(folder / "a", {"--method", "random", "--target-macs", "0.5x", "--score",
+                                        "snip", "--prefilter", "snip"}),
+                 kUsage, {"prefilter", "--score"});
 }
 
 TEST(SearchDataTest, MayHaveOtherClassesAndTheArchitectureFitsEitherWay) {

@@ -165,6 +165,9 @@ TEST(CostTest, OfAVitFollowsTheFormulaWhateverItsBlocks) {
     for (const BlockSpec& block : vit.blocks) {
       const int64_t a = block.heads * block.head_dim;
       expected += t * (4 * e * a + 2 * e * block.hidden) + 2 * t * t * a;
+      if (block.mixer.kind == MixerKind::kRelative) {  // keys and values, by row and by column
+        expected += 4 * side * side * (side + 1) * a;
+      }
     }
     expected += (vit.distilled ? 2 : 1) * e * spec.num_classes;
     EXPECT_EQ(cost(spec).macs.total(), expected) << spec.name;

@@ -3,8 +3,10 @@
 
 #include "adjoin/nn/attention/blocked.h"
 #include "adjoin/nn/attention/performer.h"
+#include "adjoin/nn/attention/relative.h"
 #include "adjoin/nn/attention/softmax.h"
 #include "adjoin/nn/linear.h"
+#include "adjoin/spec/relative.h"
 #include "support/numeric_gradient.h"
 #include "support/seeded_test.h"
 
@@ -172,6 +174,64 @@ TEST_F(AttentionTest, PerformerErrorFallsWithTheRootOfTheFeatures) {
   };
   const double slope = std::log(error(4096) / error(64)) / std::log(4096.0 / 64);
   EXPECT_NEAR(slope, -0.5, 0.12);
+}
+
+/// A vector for every pair of tokens, by the definition: rows and columns apart, each cut at the
+/// distance; row 0 where one of the two is a class token. (N, N, d)
+torch::Tensor pair_vectors(const torch::Tensor& by_row, const torch::Tensor& by_column,
+                           int64_t classes, int64_t side, int64_t distance) {
+  const int64_t tokens = classes + side * side;
+  const auto row = [&](int64_t from, int64_t to) {
+    return std::max(-distance, std::min(distance, to - from)) + distance + 1;
+  };
+  auto vectors = torch::zeros({tokens, tokens, by_row.size(1)}, by_row.options());
+  for (int64_t i = 0; i < tokens; ++i) {
+    for (int64_t j = 0; j < tokens; ++j) {
+      const int64_t a = i - classes;
+      const int64_t b = j - classes;
+      const bool is_class = a < 0 || b < 0;
+      vectors[i][j] = by_row[is_class ? 0 : row(a / side, b / side)] +
+                      by_column[is_class ? 0 : row(a % side, b % side)];
+    }
+  }
+  return vectors;
+}
+
+TEST_F(AttentionTest, RelativePositionsAreThoseOfEveryPairOfTokens) {
+  for (const int64_t classes : {1, 2}) {
+    for (const int64_t distance : {1, 2, 5}) {
+      constexpr int64_t kSide = 3;
+      const int64_t tokens = classes + kSide * kSide;
+      Weights weights;
+      std::vector<torch::Tensor> tables;
+      for (const char* name : kRelativeTables) {
+        tables.push_back(torch::randn({2 * distance + 2, 4}, torch::kFloat64).requires_grad_());
+        weights.set(std::string("attn.") + name, tables.back());
+      }
+      std::vector<torch::Tensor> inputs;
+      for (int i = 0; i < 3; ++i) {
+        inputs.push_back(torch::randn({2, 3, tokens, 4}, torch::kFloat64).requires_grad_());
+      }
+      const auto keys = pair_vectors(tables[0], tables[1], classes, kSide, distance);
+      const auto values = pair_vectors(tables[2], tables[3], classes, kSide, distance);
+      const auto scores = torch::matmul(inputs[0], inputs[1].transpose(2, 3)) +
+                          torch::einsum("bhnd,nmd->bhnm", {inputs[0], keys});
+      const auto seen = torch::softmax(scores * 0.5, -1);
+      const auto wanted =
+          torch::matmul(seen, inputs[2]) + torch::einsum("bhnm,nmd->bhnd", {seen, values});
+      const auto got =
+          relative_attention(weights, "attn.", inputs[0], inputs[1], inputs[2], 0.5, distance, {});
+      EXPECT_LT((got - wanted).abs().max().item<double>(), 1e-12) << classes << " " << distance;
+      std::vector<torch::Tensor> all = inputs;
+      all.insert(all.end(), tables.begin(), tables.end());
+      const auto weight = torch::randn_like(got);
+      const auto got_grads = torch::autograd::grad({(got * weight).sum()}, all);
+      const auto wanted_grads = torch::autograd::grad({(wanted * weight).sum()}, all);
+      for (size_t i = 0; i < all.size(); ++i) {
+        EXPECT_LT((got_grads[i] - wanted_grads[i]).abs().max().item<double>(), 1e-11) << i;
+      }
+    }
+  }
 }
 
 }  // namespace

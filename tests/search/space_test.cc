@@ -210,7 +210,7 @@ TEST(ProposalTest, AllFitTheTargetDifferAndFollowFromTheSeed) {
       for (const Trial& trial : tried) EXPECT_NE(trial.fitted.choice, next.choice);
       tried.push_back({next, static_cast<double>(next.alphas[0] == 1)});
     }
-    EXPECT_EQ(best(tried).top1, 1);
+    EXPECT_EQ(best(tried).worth, 1);
     EXPECT_NE(propose(space, target, 6, {}).choice, propose(space, target, 5, {}).choice);
   }
 }

@@ -1,5 +1,4 @@
 #include "adjoin/spec/model_spec.h"
-#include "adjoin/spec/named.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +6,7 @@
 #include <fstream>
 
 #include "adjoin/spec/catalog.h"
+#include "adjoin/spec/named.h"
 #include "support/expect_error.h"
 #include "support/random_spec.h"
 

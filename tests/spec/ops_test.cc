@@ -94,6 +94,10 @@ class ShapeWalk {
     EXPECT_EQ(in(), (Shape{out()[0], 3 * o.heads * o.head_dim}));
     EXPECT_EQ(out()[1], o.heads * o.head_dim);
     EXPECT_EQ(o.window.has_value(), !o.bias_table.empty());
+    EXPECT_EQ(o.distance > 0, !o.tables.empty());
+    for (const std::string& table : o.tables) {
+      expect_tensor(table, {2 * o.distance + 2, o.head_dim});
+    }
     if (!o.window) return;
     EXPECT_EQ(out()[0], o.window->grid * o.window->grid);
     EXPECT_EQ(o.window->grid % o.window->size, 0);

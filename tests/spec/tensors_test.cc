@@ -37,7 +37,8 @@ std::set<std::string> names_of(const ModelSpec& spec) {
 
 bool is_fixed_table(const std::string& name) {
   return name == "cls_token" || name == "dist_token" || name == "pos_embed" ||
-         name.ends_with("relative_position_bias_table");
+         name.ends_with("relative_position_bias_table") ||
+         name.find(".rel_pos_embed_") != std::string::npos;
 }
 
 TEST(TensorsTest, BearNamesThatStandOnce) {
@@ -95,8 +96,13 @@ TEST(TensorsTest, AreAllOfABlockExactlyWhenTheirNameSaysSo) {
     }
     const bool is_swin = family_name(spec) == "swin";
     EXPECT_EQ(count.size(), placed_blocks(spec).size()) << spec.name;
+    const std::vector<PlacedBlock> placed = placed_blocks(spec);
     for (const auto& [block, tensors_of_it] : count) {
-      EXPECT_EQ(tensors_of_it, (spec.qkv_bias ? 12 : 11) + (is_swin ? 1 : 0)) << block;
+      const bool is_relative =
+          placed[static_cast<size_t>(block)].block->mixer.kind == MixerKind::kRelative;
+      EXPECT_EQ(tensors_of_it,
+                (spec.qkv_bias ? 12 : 11) + (is_swin ? 1 : 0) + (is_relative ? 4 : 0))
+          << block;
     }
   }
 }

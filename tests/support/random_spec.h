@@ -40,6 +40,12 @@ inline BlockSpec random_block(Dice& dice, int64_t& next_origin) {
   return block;
 }
 
+inline BlockSpec random_trunk_block(Dice& dice, int64_t& next_origin) {
+  BlockSpec block = random_block(dice, next_origin);
+  if (dice.coin()) block.mixer = {MixerKind::kRelative, dice.between(1, 6)};
+  return block;
+}
+
 inline void random_vit(Dice& dice, ModelSpec& spec) {
   VitSpec vit;
   vit.patch_size = dice.between(2, 6);
@@ -50,7 +56,7 @@ inline void random_vit(Dice& dice, ModelSpec& spec) {
   vit.pos_embed = dice.coin() ? PosEmbed::kLearned : PosEmbed::kSinusoid;
   const int64_t depth = dice.between(1, 4);
   int64_t origin = 0;
-  for (int64_t i = 0; i < depth; ++i) vit.blocks.push_back(random_block(dice, origin));
+  for (int64_t i = 0; i < depth; ++i) vit.blocks.push_back(random_trunk_block(dice, origin));
   spec.family = std::move(vit);
 }
 
@@ -74,7 +80,7 @@ inline void random_t2t(Dice& dice, ModelSpec& spec) {
   t2t.pos_embed = dice.coin() ? PosEmbed::kLearned : PosEmbed::kSinusoid;
   const int64_t depth = dice.between(1, 4);
   int64_t origin = 0;
-  for (int64_t i = 0; i < depth; ++i) t2t.blocks.push_back(random_block(dice, origin));
+  for (int64_t i = 0; i < depth; ++i) t2t.blocks.push_back(random_trunk_block(dice, origin));
   spec.family = std::move(t2t);
 }
 

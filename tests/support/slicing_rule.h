@@ -73,6 +73,7 @@ class SlicingRule {
     if (name == "attn.qkv.bias") return {qkv};
     if (name == "attn.proj.weight") return {first(width), first(small.heads * d)};
     if (name == "attn.relative_position_bias_table") return {{}, first(small.heads)};
+    if (name.starts_with("attn.rel_pos_embed_")) return {{}, {}};
     if (name == "mlp.fc1.weight") return {first(small.hidden), first(width)};
     if (name == "mlp.fc1.bias") return {first(small.hidden)};
     if (name == "mlp.fc2.weight") return {first(width), first(small.hidden)};

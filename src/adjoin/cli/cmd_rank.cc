@@ -14,11 +14,13 @@
 #include "adjoin/core/table.h"
 #include "adjoin/core/threads.h"
 #include "adjoin/cost/cost.h"
+#include "adjoin/models/init.h"
+#include "adjoin/models/load.h"
 #include "adjoin/proxy/ranking.h"
 #include "adjoin/proxy/verdict.h"
 #include "adjoin/search/sample.h"
 #include "adjoin/spec/brief.h"
-#include "adjoin/spec/catalog.h"
+#include "adjoin/spec/named.h"
 #include "adjoin/tensor/device.h"
 
 namespace adjoin::cli {
@@ -39,6 +41,7 @@ struct RankFlags {
   std::string truth;
   int64_t threads = default_threads();
   std::string output;
+  std::string inputs;
   bool is_resumed = false;
   bool is_json = false;
 };
@@ -63,7 +66,7 @@ search::Target limits_of(const RankFlags& flags, const search::Price& large) {
 
 std::vector<ModelSpec> networks_of(const RankFlags& flags) {
   if (flags.archs.empty() == flags.space.empty()) {
-    refuse("say which architectures: one of --archs FILE and --space alphas:MODEL");
+    refuse("say which architectures: one of --archs FILE and --space SPACE");
   }
   if (!flags.archs.empty()) {
     std::vector<ModelSpec> networks = read_architectures(flags.archs);
@@ -76,12 +79,15 @@ std::vector<ModelSpec> networks_of(const RankFlags& flags) {
     return networks;
   }
   constexpr std::string_view kAlphas = "alphas:";
-  if (!flags.space.starts_with(kAlphas)) {
-    refuse(fmt::format("--space {}: is no space; give alphas:MODEL", flags.space));
+  const auto seed = static_cast<uint64_t>(flags.seed);
+  std::vector<ModelSpec> networks;
+  if (flags.space.starts_with(kAlphas)) {
+    const search::Space space(named_spec(flags.space.substr(kAlphas.size())), {});
+    networks = search::sampled(space, flags.sample, seed, limits_of(flags, space.most()));
+  } else {
+    networks =
+        search::sampled(autoformer_space(flags.space), flags.sample, seed, limits_of(flags, {}));
   }
-  const search::Space space(catalog_spec(flags.space.substr(kAlphas.size())), {});
-  std::vector<ModelSpec> networks = search::sampled(
-      space, flags.sample, static_cast<uint64_t>(flags.seed), limits_of(flags, space.most()));
   if (networks.empty())
     refuse("no architecture of the space is within --max-macs and --max-params");
   if (static_cast<int64_t>(networks.size()) < flags.sample) {
@@ -89,6 +95,22 @@ std::vector<ModelSpec> networks_of(const RankFlags& flags) {
                              flags.sample)});
   }
   return networks;
+}
+
+/// What other software needs to score the same networks: I.safetensors, I.batch.safetensors.
+void write_inputs(const std::string& folder, const std::vector<ModelSpec>& networks, uint64_t seed,
+                  const proxy::BatchSource& batches) {
+  const train::RunFolder place(folder, true);
+  for (size_t i = 0; i < networks.size(); ++i) {
+    const std::string path = fmt::format("{}/{}", folder, i);
+    io::ModelHeader header;
+    header.spec = networks[i];
+    header.preprocessing = default_preprocessing(networks[i]);
+    models::save(path + ".safetensors", header, models::init(networks[i], seed));
+    const proxy::Sample sample = batches(networks[i]).front();
+    models::save_tensors(path + ".batch.safetensors",
+                         {{"images", sample.images.contiguous()}, {"labels", sample.labels}}, {});
+  }
 }
 
 Json to_json(const proxy::Scored& scored, const proxy::RankOptions& options) {
@@ -137,6 +159,7 @@ Json result_json(const RankFlags& flags, const std::vector<std::string>& names,
     }
     known.push_back(line);
   }
+  result["truth"] = {{"columns", truth.columns}, {"rows", truth.rows}};
   for (size_t c = 0; c < truth.columns.size(); ++c) {
     std::vector<double> measured;
     for (const Json& line : known) {
@@ -163,7 +186,8 @@ Json result_json(const RankFlags& flags, const std::vector<std::string>& names,
 void print_result(const RankFlags& flags, const std::vector<std::string>& names,
                   const Json& result) {
   const auto cell = [](const Json& value, const char* format) {
-    return value.is_number() ? fmt::format(fmt::runtime(format), value.get<double>()) : "-";
+    const bool is_finite = value.is_number() && std::isfinite(value.get<double>());
+    return is_finite ? fmt::format(fmt::runtime(format), value.get<double>()) : "-";
   };
   if (flags.truth.empty()) {
     std::vector<std::string> heads = {"architecture", ">params", ">MACs"};
@@ -217,9 +241,12 @@ int run_rank(Args args) {
       "the scores are worth.",
       "rank");
   RankFlags flags;
-  app.add_option("--archs", flags.archs, "architectures, a JSON object per line")
+  app.add_option("--archs", flags.archs,
+                 "architectures, a JSON object per line; or a .yaml of AutoFormer")
       ->type_name("FILE");
-  app.add_option("--space", flags.space, "or drawn from a space: alphas:MODEL");
+  app.add_option("--space", flags.space,
+                 "or drawn from a space: autoformer-tiny, -small, -base, a .yaml of AutoFormer, or "
+                 "alphas:MODEL");
   app.add_option("--sample", flags.sample, "so many of the space")
       ->check(whole_number(1, 10'000'000))
       ->capture_default_str();
@@ -251,6 +278,10 @@ int run_rank(Args args) {
       ->check(whole_number(1, 4096))
       ->capture_default_str();
   app.add_option("--output", flags.output, "folder of scores.jsonl, a line as each is done")
+      ->type_name("DIR");
+  app.add_option("--write-inputs", flags.inputs,
+                 "also write start values of the first seed and the first batch of every "
+                 "architecture")
       ->type_name("DIR");
   app.add_flag("--resume", flags.is_resumed, "go on with the scores in --output");
   app.add_flag("--json", flags.is_json, "print JSON");
@@ -287,6 +318,7 @@ int run_rank(Args args) {
     images->prepare(networks);
     batches = std::ref(*images);
   }
+  if (!flags.inputs.empty()) write_inputs(flags.inputs, networks, options.seeds[0], batches);
   std::string all_names;
   for (const ModelSpec& spec : networks) all_names += spec_to_json(spec).dump();
   ScoreFile file(flags.output, flags.is_resumed,
@@ -320,6 +352,7 @@ int run_rank(Args args) {
   }
   if (total > 0) progress.finish("");
   const Json result = result_json(flags, names, lines);
+  file.finish(result);
   if (flags.is_json) {
     print_json(result);
   } else {

@@ -1,6 +1,7 @@
 // adjoin search: how much of every block to keep for a target, and the training of what was found.
 #include <fmt/ranges.h>
 
+#include <chrono>
 #include <iostream>
 
 #include "adjoin/cli/arguments.h"
@@ -8,8 +9,12 @@
 #include "adjoin/cli/run_command.h"
 #include "adjoin/cli/run_results.h"
 #include "adjoin/core/place.h"
+#include "adjoin/core/progress.h"
+#include "adjoin/core/rng.h"
+#include "adjoin/core/signals.h"
 #include "adjoin/core/table.h"
 #include "adjoin/search/job.h"
+#include "adjoin/search/scorer.h"
 #include "adjoin/spec/architecture.h"
 #include "adjoin/train/run_folder.h"
 
@@ -46,6 +51,9 @@ class SearchRun {
       case Method::kUniform:
         return {search::prepare_training(config_, uniform().choice, launch), "the training"};
       default:
+        if (!config_.score.empty()) {
+          return {search::prepare_training(config_, proposal({}).choice, launch), "the training"};
+        }
         return {search::prepare_trial(config_, proposal({}).choice, launch),
                 fmt::format("one of {} trials; training is that of compress", config_.trials)};
     }
@@ -81,7 +89,9 @@ class SearchRun {
         if (stages.is_first) write(found_);
         break;
       case Method::kRandom:
-      case Method::kEvolve: try_networks(stages); break;
+      case Method::kEvolve:
+        config_.score.empty() ? try_networks(stages) : score_networks(stages);
+        break;
     }
     hold_.reset();
   }
@@ -167,11 +177,56 @@ class SearchRun {
     return std::move(*found);
   }
 
+  uint64_t seed() const { return static_cast<uint64_t>(config_.compress.train.seed); }
+
+  /// The next network to try: the first one proposed, or the best of some by a proxy.
   search::Fitted proposal(const std::vector<search::Trial>& tried) const {
     const auto propose =
         config_.method == Method::kEvolve ? search::evolved_proposal : search::random_proposal;
-    return propose(question_.space, question_.target,
-                   static_cast<uint64_t>(config_.compress.train.seed), tried);
+    const auto proposed = [&](uint64_t by) {
+      return propose(question_.space, question_.target, by, tried);
+    };
+    if (config_.prefilter.empty()) return proposed(seed());
+    const search::Scorer scorer(question_.space, config_.prefilter, seed());
+    std::vector<search::Trial> drawn;
+    for (int64_t i = 0; i < config_.prefilter_of; ++i) {
+      drawn.push_back({proposed(stream_key(seed(), {static_cast<uint64_t>(i)})), 0});
+      drawn.back().worth = scorer(drawn.back().fitted.choice);
+    }
+    return best(drawn).fitted;
+  }
+
+  /// Judges networks by a proxy alone: scores.jsonl has a line for each. The same again where
+  /// a search goes on.
+  void score_networks(const Stages& stages) {
+    const search::Scorer scorer(question_.space, config_.score, seed());
+    const StopSignal stop;
+    Progress progress(std::cerr);
+    if (stages.is_first) progress.begin("networks scored", config_.trials);
+    const auto began = std::chrono::steady_clock::now();
+    std::vector<search::Trial> tried;
+    std::string lines;
+    while (static_cast<int64_t>(tried.size()) < config_.trials && stop.received() == 0) {
+      const search::Fitted next = proposal(tried);
+      tried.push_back({next, scorer(next.choice)});
+      lines += Json({{"alphas", next.alphas},
+                     {"macs", next.price.macs},
+                     {"params", next.price.params},
+                     {config_.score, tried.back().worth}})
+                   .dump() +
+               "\n";
+      if (stages.is_first) progress.update(static_cast<int64_t>(tried.size()), config_.score);
+      const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - began;
+      seconds_ = passed.count();
+      if (config_.budget_minutes > 0 && seconds_ >= config_.budget_minutes * 60) break;
+    }
+    if (stages.is_first) progress.finish("");
+    if (stop.received() != 0) throw Stopped{stop.received()};
+    trials_ = static_cast<int64_t>(tried.size());
+    found_ = best(tried).fitted;
+    if (!stages.is_first) return;
+    write(found_);
+    hold_->write("scores.jsonl", lines);
   }
 
   void try_networks(const Stages& stages) {
@@ -186,7 +241,7 @@ class SearchRun {
       tried.push_back({next, result.evaluations[1].top1});
       seconds_ += result.seconds;
       if (stages.is_first) {
-        print_notes({fmt::format("trial {}: {:.2f} % with {}", tried.size(), tried.back().top1,
+        print_notes({fmt::format("trial {}: {:.2f} % with {}", tried.size(), tried.back().worth,
                                  fmt::join(next.alphas, ","))});
       }
     }

@@ -200,11 +200,6 @@ void merge_sets(std::vector<std::string>& sets, const std::vector<std::string>& 
 
 namespace {
 
-/// Thrown when a signal ended a run, and caught where the command ends.
-struct Stopped {
-  int signal;
-};
-
 /// The runs of one command line, in this process.
 class Runs {
  public:

@@ -27,6 +27,11 @@ struct RunFlags {
   ProgressStyle progress_style() const;
 };
 
+/// Thrown where a run was told to stop by a signal; what it had is saved.
+struct Stopped {
+  int signal;
+};
+
 void add_run_flags(CLI::App& app, RunFlags& flags);
 
 /// How the fields of a training run appear on a command line: other names, headings.

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "adjoin/core/atomic_file.h"
 #include "adjoin/core/error.h"
 #include "adjoin/core/place.h"
+#include "adjoin/report/rank_page.h"
 
 namespace adjoin::cli {
 
@@ -45,6 +47,17 @@ void ScoreFile::read(const std::string& path) {
     if (!json.is_object() || file.eof()) break;
     known_.push_back(json);
   }
+}
+
+void ScoreFile::finish(const Json& result) const {
+  if (!folder_) return;
+  const auto write = [&](const char* name, const std::string& text) {
+    AtomicFile file(*folder_ / name);
+    file.write(text);
+    file.commit();
+  };
+  write("result.json", result.dump(1) + "\n");
+  write("report.html", report::rank_page(result));
 }
 
 }  // namespace adjoin::cli

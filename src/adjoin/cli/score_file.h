@@ -22,6 +22,9 @@ class ScoreFile {
 
   void add(const Json& line);
 
+  /// Writes result.json and report.html.
+  void finish(const Json& result) const;
+
  private:
   void read(const std::string& path);
 

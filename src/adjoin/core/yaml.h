@@ -19,6 +19,11 @@ inline constexpr size_t kMostYamlBytes = size_t{1} << 20;
 /// large, too deep, names a key twice, or holds tags or further documents. Aliases are copied out.
 Json parse_yaml(std::string_view text, std::string_view origin);
 
+/// Whether a path ends as YAML files do.
+inline bool is_yaml_file(std::string_view path) {
+  return path.ends_with(".yaml") || path.ends_with(".yml");
+}
+
 /// parse_yaml of a file; Error(kIo) when it cannot be read.
 Json read_yaml_file(const std::string& path);
 

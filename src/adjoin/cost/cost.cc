@@ -1,5 +1,7 @@
 #include "adjoin/cost/cost.h"
 
+#include "adjoin/spec/relative.h"
+
 namespace adjoin {
 namespace {
 
@@ -25,7 +27,11 @@ int64_t attention_entries(const AttentionOp& attention, int64_t tokens) {
 }
 
 Macs attention_macs(const AttentionOp& attention, int64_t tokens) {
-  const int64_t each = attention_entries(attention, tokens) * attention.head_dim;
+  int64_t each = attention_entries(attention, tokens) * attention.head_dim;
+  if (!attention.tables.empty()) {  // rows and columns of patches, and what stands for classes
+    const TokenGrid grid = token_grid(tokens);
+    each += 2 * attention.heads * grid.patches() * (grid.side + 1) * attention.head_dim;
+  }
   return {.attention_qk = each, .attention_av = each};
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "adjoin/nn/attention/heads.h"
+#include "adjoin/nn/attention/relative.h"
 #include "adjoin/nn/attention/softmax.h"
 #include "adjoin/nn/attention/window.h"
 #include "adjoin/nn/mlp.h"
@@ -18,7 +19,11 @@ Branch attention(const PlacedBlock& placed, const Weights& weights, const std::s
   if (placed.window) return window_attention(weights, prefix, x, spec, *placed.window, context);
   const double scale = 1 / std::sqrt(static_cast<double>(spec.head_dim));
   const auto heads = project_heads(weights, prefix + "qkv.", x, spec.heads);
-  const auto mixed = scaled_dot_product(heads[0], heads[1], heads[2], scale, {});  // (B, H, N, d)
+  const auto mixed =  // (B, H, N, d)
+      spec.mixer.kind == MixerKind::kRelative
+          ? relative_attention(weights, prefix, heads[0], heads[1], heads[2], scale,
+                               spec.mixer.distance, context)
+          : scaled_dot_product(heads[0], heads[1], heads[2], scale, {});
   return projected(weights, prefix + "proj.", mixed.transpose(1, 2).flatten(2), context);
 }
 

@@ -215,7 +215,7 @@ std::string scatter(const std::vector<Series>& series, size_t named, const Axis&
   const Scale y_scale(series, kHeight - kBottom, kTop, y.is_log, true);
   std::string text = frame(x_scale, y_scale, x, y);
   for (size_t i = series.size(); i-- > 0;) {  // this run's above the others
-    const std::string colour = i < named ? fmt::format("c{}", i) : "other";
+    const std::string colour = named == 0 ? "c0" : i < named ? fmt::format("c{}", i) : "other";
     for (const auto& [px, py] : series[i].points) {
       text += fmt::format(
           R"(<circle class="dot {}" cx="{:.1f}" cy="{:.1f}" r="{}"><title>{}: {:.2f} at {}</title></circle>)",

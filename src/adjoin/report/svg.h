@@ -22,7 +22,7 @@ struct Axis {
 /// Lines over a common x axis, each labelled at its end; a dot where there is one point.
 std::string line_chart(const std::vector<Series>& series, const Axis& x, const Axis& y);
 
-/// A mark per point of a series, named; series beyond `named` are grey.
+/// A mark per point of a series, named; series beyond `named` are grey, unless none is named.
 std::string scatter(const std::vector<Series>& series, size_t named, const Axis& x, const Axis& y);
 
 /// Heads and hidden units of every block: the large network's in outline, this one's filled.

@@ -44,6 +44,9 @@ struct SearchConfig {
   DanOptions dan;
   int64_t trials = 10;
   double budget_minutes = 0;
+  std::string score;
+  std::string prefilter;
+  int64_t prefilter_of = 10;
   bool retrain = true;
   compress::CompressConfig compress;  ///< of the training that follows; the search says how small
 };
@@ -67,6 +70,11 @@ void fields(Visitor& visit, SearchConfig& config) {
   visit("trials", config.trials, Range{1, 1e6}, "random, evolve: networks that are tried");
   visit("budget_minutes", config.budget_minutes, Range{0, 1e9},
         "random, evolve: begin no trial after so long; 0: no limit");
+  visit("score", config.score, {},
+        "random, evolve: networks are not trained but judged by this proxy (docs/rank.md)");
+  visit("prefilter", config.prefilter, {},
+        "random, evolve: of several networks only the best by this proxy is tried");
+  visit("prefilter_of", config.prefilter_of, Range{2, 1e6}, "of so many");
   visit("retrain", config.retrain, {}, "train what was found, together with the large network");
   visit("order", config.compress.order, {},
         "with --from: put the most important heads and hidden units first, by magnitude or taylor");

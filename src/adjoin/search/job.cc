@@ -5,6 +5,7 @@
 #include "adjoin/compress/job.h"
 #include "adjoin/core/atomic_file.h"
 #include "adjoin/core/error.h"
+#include "adjoin/proxy/proxies.h"
 #include "adjoin/spec/architecture.h"
 
 namespace adjoin::search {
@@ -83,6 +84,18 @@ void check(const SearchConfig& config) {
   }
   if (config.compress.train.grad_checkpointing && config.method == Method::kDan) {
     refuse("grad_checkpointing: a mixture cannot be computed twice; leave it out");
+  }
+  for (const auto& [field, proxy] :
+       {std::pair("score", config.score), {"prefilter", config.prefilter}}) {
+    if (proxy.empty()) continue;
+    if (config.method != Method::kRandom && config.method != Method::kEvolve) {
+      refuse(fmt::format("{}: is for the methods random and evolve, not {}", field,
+                         enum_name(config.method)));
+    }
+    proxy::proxy_called(proxy);
+  }
+  if (!config.score.empty() && !config.prefilter.empty()) {
+    refuse("prefilter: spares trainings, of which --score leaves none; say one of the two");
   }
   compress::check_order(config.compress);
 }

@@ -3,20 +3,36 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <functional>
+#include <optional>
 #include <set>
 
 #include "adjoin/core/rng.h"
+#include "adjoin/cost/cost.h"
 #include "adjoin/spec/derive.h"
 
 namespace adjoin::search {
+namespace {
+
+/// Different networks that `draw` gives; it gives none where one is above a limit.
+std::vector<ModelSpec> different(int64_t count, uint64_t seed,
+                                 const std::function<std::optional<ModelSpec>(Rng&)>& draw) {
+  constexpr int64_t kAttempts = 100;  // for each
+  Rng rng(stream_key(seed, {0x73616d706c65}));
+  std::set<std::string> seen;
+  std::vector<ModelSpec> result;
+  for (int64_t i = 0; i < count * kAttempts && static_cast<int64_t>(result.size()) < count; ++i) {
+    std::optional<ModelSpec> spec = draw(rng);
+    if (spec && seen.insert(spec->name).second) result.push_back(std::move(*spec));
+  }
+  return result;
+}
+
+}  // namespace
 
 std::vector<ModelSpec> sampled(const Space& space, int64_t count, uint64_t seed,
                                const Target& limits) {
-  constexpr int64_t kAttempts = 100;  // for each
-  Rng rng(stream_key(seed, {0x73616d706c65}));
-  std::set<std::vector<size_t>> seen;
-  std::vector<ModelSpec> result;
-  for (int64_t i = 0; i < count * kAttempts && static_cast<int64_t>(result.size()) < count; ++i) {
+  return different(count, seed, [&](Rng& rng) -> std::optional<ModelSpec> {
     std::vector<size_t> picks;
     Price price = space.rest();
     for (size_t block = 0; block < space.blocks(); ++block) {
@@ -24,12 +40,39 @@ std::vector<ModelSpec> sampled(const Space& space, int64_t count, uint64_t seed,
       picks.push_back(static_cast<size_t>(rng.below(choices)));
       price += space.price(block, picks.back());
     }
-    if (limits.share(price) > 1 || !seen.insert(picks).second) continue;
+    if (limits.share(price) > 1) return std::nullopt;
     ModelSpec spec = derive(space.large(), space.choice(picks), Geometry::kKept).spec;
     spec.name = fmt::format("{}-{}", space.large().name, fmt::join(space.alphas_of(picks), "."));
-    result.push_back(std::move(spec));
-  }
-  return result;
+    return spec;
+  });
+}
+
+std::vector<ModelSpec> sampled(const AutoformerSpace& space, int64_t count, uint64_t seed,
+                               const Target& limits) {
+  return different(count, seed, [&](Rng& rng) -> std::optional<ModelSpec> {
+    const auto one_of = [&](const auto& values) {
+      return values[static_cast<size_t>(rng.below(static_cast<int64_t>(values.size())))];
+    };
+    const int64_t width = one_of(space.embed_dims);
+    const int64_t depth = one_of(space.depths);
+    std::vector<int64_t> heads;
+    std::vector<double> ratios;
+    for (int64_t i = 0; i < depth; ++i) {
+      heads.push_back(one_of(space.heads));
+      ratios.push_back(one_of(space.mlp_ratios));
+    }
+    ModelSpec spec = autoformer_network(
+        {{"embed_dim", width}, {"depth", depth}, {"heads", heads}, {"mlp_ratio", ratios}});
+    std::vector<int64_t> hidden;
+    for (const PlacedBlock& placed : placed_blocks(spec)) hidden.push_back(placed.block->hidden);
+    spec.name = fmt::format("{}-{}-h{}-m{}", space.name, width, fmt::join(heads, "."),
+                            fmt::join(hidden, "."));
+    if (limits.macs || limits.params) {
+      const Cost counted = cost(spec);
+      if (limits.share({counted.macs.total(), counted.params}) > 1) return std::nullopt;
+    }
+    return spec;
+  });
 }
 
 }  // namespace adjoin::search

@@ -85,7 +85,7 @@ Fitted evolved_proposal(const Space& space, const Target& target, uint64_t seed,
     for (int64_t i = 0; i < kTournament; ++i) {
       const auto back = static_cast<size_t>(rng.below(kPopulation));
       const Trial& drawn = tried[tried.size() - 1 - back];
-      if (parent == nullptr || drawn.top1 > parent->top1) parent = &drawn;
+      if (parent == nullptr || drawn.worth > parent->worth) parent = &drawn;
     }
     const Scores scores = changed_scores(space, parent->fitted, rng);
     return fit(space, scores, random_order(space, rng), target);
@@ -94,7 +94,7 @@ Fitted evolved_proposal(const Space& space, const Target& target, uint64_t seed,
 
 const Trial& best(const std::vector<Trial>& tried) {
   return *std::max_element(tried.begin(), tried.end(),
-                           [](const Trial& a, const Trial& b) { return a.top1 < b.top1; });
+                           [](const Trial& a, const Trial& b) { return a.worth < b.worth; });
 }
 
 }  // namespace adjoin::search

@@ -11,7 +11,7 @@ namespace adjoin::search {
 /// A network that was tried.
 struct Trial {
   Fitted fitted;
-  double top1 = 0;  ///< on the images that were set aside
+  double worth = 0;  ///< top1 on the images that were set aside, or what a proxy says
 };
 
 /// The next network to try, all within the target. A function of the seed and of what was tried.

@@ -13,15 +13,18 @@ template <>
 inline constexpr auto kEnumNames<NormPlacement> =
     std::to_array<EnumName<NormPlacement>>({{"pre", NormPlacement::kPre}});
 
-enum class MixerKind { kSoftmax };
+/// Softmax attention, alone or with learned positions of keys and values relative to the query
+/// (AutoFormer, Chen et al. 2021).
+enum class MixerKind { kSoftmax, kRelative };
 
 template <>
-inline constexpr auto kEnumNames<MixerKind> =
-    std::to_array<EnumName<MixerKind>>({{"softmax", MixerKind::kSoftmax}});
+inline constexpr auto kEnumNames<MixerKind> = std::to_array<EnumName<MixerKind>>(
+    {{"softmax", MixerKind::kSoftmax}, {"relative", MixerKind::kRelative}});
 
 /// How tokens see each other.
 struct Mixer {
   MixerKind kind = MixerKind::kSoftmax;
+  int64_t distance = 0;  ///< relative: rows or columns apart, beyond which all are alike
 
   bool operator==(const Mixer&) const = default;
 };
@@ -29,6 +32,7 @@ struct Mixer {
 template <class Visitor>
 void fields(Visitor& visit, Mixer& mixer) {
   visit("kind", mixer.kind);
+  if (mixer.kind == MixerKind::kRelative) visit("distance", mixer.distance, Range{1, 1024});
 }
 
 struct BlockSpec {

@@ -6,6 +6,8 @@
 #include <set>
 #include <sstream>
 
+#include "adjoin/core/yaml.h"
+#include "adjoin/spec/autoformer.h"
 #include "adjoin/spec/catalog.h"
 #include "adjoin/spec/overrides.h"
 
@@ -100,6 +102,7 @@ ModelSpec spec_from_brief(const Json& json) {
 }
 
 std::vector<ModelSpec> read_architectures(const std::string& path) {
+  if (is_yaml_file(path)) return {read_autoformer_network(path)};
   constexpr size_t kMostBytes = size_t{256} << 20;
   std::istringstream text(read_text_file(path, kMostBytes));
   std::vector<ModelSpec> networks;

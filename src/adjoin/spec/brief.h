@@ -19,8 +19,8 @@ ModelSpec spec_from_brief(const Json& json);
 /// Whether it is one, rather than a whole spec.
 bool is_brief(const Json& json);
 
-/// A file of JSON lines, each a whole spec or a brief. Error(kData) naming the line that cannot be
-/// built, or whose name came before.
+/// A file of JSON lines, each a whole spec or a brief, or a .yaml with a network of AutoFormer.
+/// Error(kData) naming the line that cannot be built, or whose name came before.
 std::vector<ModelSpec> read_architectures(const std::string& path);
 
 }  // namespace adjoin

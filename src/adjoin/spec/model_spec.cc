@@ -58,6 +58,11 @@ void validate_blocks(const ModelSpec& spec, const std::vector<PlacedBlock>& bloc
                   fmt::format("model.{}: heads {} x head_dim {} is more than {}", placed.name,
                               block.heads, block.head_dim, kMostAttentionDim));
     }
+    if (placed.window && block.mixer.kind != MixerKind::kSoftmax) {
+      throw Error(ErrorKind::kConfig,
+                  fmt::format("model.{}.mixer.kind: is {}, windows have softmax", placed.name,
+                              enum_name(block.mixer.kind)));
+    }
     if (block.origin <= origin) {
       throw Error(ErrorKind::kConfig,
                   fmt::format("model.{}.origin: is {}, must be above that of the block before, {}",

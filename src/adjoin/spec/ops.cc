@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "adjoin/spec/relative.h"
+
 namespace adjoin {
 
 std::vector<Op> ops(const ModelSpec& spec) {
@@ -50,8 +52,18 @@ int64_t OpGraph::transformer_block(int64_t x) {
   const int64_t norm1 = norm(prefix + "norm1.", x);
   const int64_t qkv =
       linear(prefix + "attn.qkv.", norm1, 3 * block.attention_dim(), spec_.qkv_bias);
-  AttentionOp attention{block.heads, block.head_dim,
-                        1 / std::sqrt(static_cast<double>(block.head_dim)), placed.window, ""};
+  AttentionOp attention{.heads = block.heads,
+                        .head_dim = block.head_dim,
+                        .scale = 1 / std::sqrt(static_cast<double>(block.head_dim)),
+                        .window = placed.window,
+                        .bias_table = "",
+                        .tables = {},
+                        .distance = block.mixer.distance};
+  if (block.mixer.kind == MixerKind::kRelative) {
+    for (const char* table : kRelativeTables) {
+      attention.tables.push_back(prefix + "attn." + table);
+    }
+  }
   if (placed.window) attention.bias_table = prefix + "attn.relative_position_bias_table";
   const int64_t mixed = add(prefix + "attn", attention, {qkv}, {stream[0], block.attention_dim()});
   const int64_t proj = linear(prefix + "attn.proj.", mixed, stream[1], true);

@@ -40,8 +40,10 @@ struct NormOp {
 struct AttentionOp {
   int64_t heads, head_dim;
   double scale;
-  std::optional<Window> window;  ///< attention inside shifted windows
-  std::string bias_table;        ///< relative position bias; only with a window
+  std::optional<Window> window;     ///< attention inside shifted windows
+  std::string bias_table;           ///< relative position bias; only with a window
+  std::vector<std::string> tables;  ///< of relative.h, all or none; only without a window
+  int64_t distance = 0;             ///< of the tables
 };
 /// T2T's performer on rows [k; q; v]: (N, 3 d) -> (N, d) with `features` random features.
 struct PerformerOp {

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "adjoin/spec/relative.h"
+
 namespace adjoin {
 
 std::vector<int64_t> TensorInfo::shape() const {
@@ -66,6 +68,12 @@ void TensorTable::transformer_block(const std::string& prefix, const BlockSpec& 
         kWeightInit);
   }
   linear(prefix + "attn.qkv.", heads(block.heads, block.head_dim, 3), embed(embed_dim), qkv_bias);
+  if (block.mixer.kind == MixerKind::kRelative) {
+    for (const char* table : kRelativeTables) {
+      add(prefix + "attn." + table, {whole(relative_rows(block.mixer)), whole(block.head_dim)},
+          kWeightInit);
+    }
+  }
   linear(prefix + "attn.proj.", embed(embed_dim), heads(block.heads, block.head_dim));
   norm(prefix + "norm2.", embed(embed_dim));
   linear(prefix + "mlp.fc1.", hidden(block.hidden), embed(embed_dim));

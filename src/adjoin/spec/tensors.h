@@ -82,7 +82,8 @@ class TensorTable {
   void norm(const std::string& prefix, Axis width);
   void patch_conv(const std::string& prefix, int64_t embed_dim, int64_t in_chans, int64_t patch);
 
-  /// norm1, attn, norm2, mlp; `bias_table` rows add Swin's relative position bias.
+  /// norm1, attn, norm2, mlp, with what the block's mixer has; `bias_table` rows add Swin's
+  /// relative position bias.
   void transformer_block(const std::string& prefix, const BlockSpec& block, int64_t embed_dim,
                          bool qkv_bias, int64_t bias_table = 0);
 

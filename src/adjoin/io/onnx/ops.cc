@@ -5,6 +5,7 @@
 #include <map>
 #include <numbers>
 
+#include "adjoin/spec/relative.h"
 #include "adjoin/spec/tensors.h"
 #include "adjoin/spec/window.h"
 
@@ -112,10 +113,104 @@ class OpWriter {
     const auto q = graph_.node("Mul", {split(parts[0], by_head), graph_.constant(detail.scale)});
     auto scores = graph_.node("MatMul", {q, split(parts[1], by_head_flipped)});
     if (has_windows) scores = graph_.node("Add", {scores, window_bias(detail)});
+    if (!detail.tables.empty()) scores = with_relative_keys(detail, scores, q, count);
     const auto weights = graph_.node("Softmax", {scores}, {{"axis", int64_t{-1}}});
-    const auto mixed = graph_.node("MatMul", {weights, split(parts[2], by_head)});
+    auto mixed = graph_.node("MatMul", {weights, split(parts[2], by_head)});
+    if (!detail.tables.empty()) mixed = with_relative_values(detail, mixed, weights, count);
     const auto out = graph_.reshape(graph_.transpose(mixed, by_head), {kBatch, count, heads * dim});
     return has_windows ? in_order(out, window_places(*detail.window)) : out;
+  }
+
+  std::string slice(const std::string& x, int64_t begin, int64_t end, int64_t axis) {
+    const auto one = [&](int64_t value) { return graph_.constant(std::vector<int64_t>{value}); };
+    return graph_.node("Slice", {x, one(begin), one(end), one(axis)});
+  }
+
+  std::string concat(const Inputs& inputs, int64_t axis) {
+    return graph_.node("Concat", inputs, {{"axis", axis}});
+  }
+
+  std::string reduce_sum(const std::string& x, int64_t axis) {
+    return graph_.node("ReduceSum", {x, graph_.constant(std::vector<int64_t>{axis})});
+  }
+
+  /// x (B, H, s, s, K) times the vectors of a table for its place along rows or columns of the
+  /// grid: (B, H, s, s, s + 1) of K = d where positions are asked, (B, H, s, s, d) of K = s + 1
+  /// where they are added up.
+  std::string with_places(const AttentionOp& detail, const std::string& x, size_t which,
+                          int64_t s) {
+    const int64_t dim = detail.head_dim;
+    const std::vector<int64_t> rows = relative_table_rows(s, detail.distance);
+    const std::vector<float> table = values_(detail.tables[which]);
+    const bool is_asked = which < 2;
+    std::vector<float> vectors(rows.size() * static_cast<size_t>(dim));
+    for (int64_t i = 0; i < s; ++i) {
+      for (int64_t k = 0; k <= s; ++k) {
+        for (int64_t d = 0; d < dim; ++d) {
+          const int64_t place = is_asked ? d * (s + 1) + k : k * dim + d;
+          vectors[static_cast<size_t>(i * (s + 1) * dim + place)] =
+              table[static_cast<size_t>(rows[static_cast<size_t>(i * (s + 1) + k)] * dim + d)];
+        }
+      }
+    }
+    const std::vector<int64_t> shape =
+        is_asked ? std::vector<int64_t>{s, dim, s + 1} : std::vector<int64_t>{s, s + 1, dim};
+    const auto factor = graph_.constant(detail.tables[which], shape, vectors);
+    const bool is_by_row = which % 2 == 0;
+    if (is_by_row) return graph_.node("MatMul", {x, factor});
+    const std::vector<int64_t> swapped = {0, 1, 3, 2, 4};
+    return graph_.transpose(graph_.node("MatMul", {graph_.transpose(x, swapped), factor}), swapped);
+  }
+
+  /// Scores (B, H, N, N) with what patches ask of keys' positions; q is scaled.
+  std::string with_relative_keys(const AttentionOp& detail, const std::string& scores,
+                                 const std::string& q, int64_t tokens) {
+    const TokenGrid grid = token_grid(tokens);
+    const int64_t s = grid.side;
+    const auto queries = graph_.reshape(slice(q, grid.classes, tokens, 2),
+                                        {kBatch, detail.heads, s, s, detail.head_dim});
+    const auto by_row = with_places(detail, queries, 0, s);
+    const auto by_column = with_places(detail, queries, 1, s);
+    const auto of_patches = graph_.node(
+        "Add", {graph_.reshape(slice(by_row, 0, s, 4), {kBatch, detail.heads, s * s, s, 1}),
+                graph_.reshape(slice(by_column, 0, s, 4), {kBatch, detail.heads, s * s, 1, s})});
+    const auto of_class = graph_.reshape(
+        graph_.node("Add", {slice(by_row, s, s + 1, 4), slice(by_column, s, s + 1, 4)}),
+        {kBatch, detail.heads, s * s, 1});
+    Inputs bias(static_cast<size_t>(grid.classes), of_class);
+    bias.push_back(graph_.reshape(of_patches, {kBatch, detail.heads, s * s, s * s}));
+    const auto patches =
+        graph_.node("Add", {slice(scores, grid.classes, tokens, 2), concat(bias, 3)});
+    return concat({slice(scores, 0, grid.classes, 2), patches}, 2);
+  }
+
+  /// What was seen (B, H, N, d) with the positions of the values, by the weights (B, H, N, N).
+  std::string with_relative_values(const AttentionOp& detail, const std::string& mixed,
+                                   const std::string& weights, int64_t tokens) {
+    const TokenGrid grid = token_grid(tokens);
+    const int64_t s = grid.side;
+    const auto of_patches = slice(weights, grid.classes, tokens, 2);
+    const auto seen = graph_.reshape(slice(of_patches, grid.classes, tokens, 3),
+                                     {kBatch, detail.heads, s * s, s, s});
+    const auto of_class = reduce_sum(slice(of_patches, 0, grid.classes, 3), 3);
+    const auto along = [&](int64_t axis, size_t which) {
+      const auto sums = graph_.reshape(reduce_sum(seen, axis), {kBatch, detail.heads, s * s, s});
+      return with_places(
+          detail, graph_.reshape(concat({sums, of_class}, 3), {kBatch, detail.heads, s, s, s + 1}),
+          which, s);
+    };
+    const auto values = graph_.reshape(graph_.node("Add", {along(4, 2), along(3, 3)}),
+                                       {kBatch, detail.heads, s * s, detail.head_dim});
+    const auto patches = graph_.node("Add", {slice(mixed, grid.classes, tokens, 2), values});
+    // A class token sees all values with the vectors of row 0, whose weights add up to one.
+    const std::vector<float> rows = values_(detail.tables[2]);
+    const std::vector<float> columns = values_(detail.tables[3]);
+    std::vector<float> own(static_cast<size_t>(detail.head_dim));
+    for (size_t i = 0; i < own.size(); ++i) own[i] = rows[i] + columns[i];
+    const auto classes =
+        graph_.node("Add", {slice(mixed, 0, grid.classes, 2),
+                            graph_.constant(detail.tables[2] + ".class", {detail.head_dim}, own)});
+    return concat({classes, patches}, 2);
   }
 
   std::string in_order(const std::string& x, const std::vector<int32_t>& rows) {
@@ -171,8 +266,7 @@ class OpWriter {
   }
 
   std::string write(const SliceOp& detail, const Op& /*op*/, const Inputs& inputs) {
-    const auto one = [&](int64_t value) { return graph_.constant(std::vector<int64_t>{value}); };
-    return graph_.node("Slice", {inputs[0], one(detail.begin), one(detail.end), one(2)});
+    return slice(inputs[0], detail.begin, detail.end, 2);
   }
 
   /// In the form that runtimes recognise and fuse.
