@@ -1,9 +1,9 @@
-# adjoin_library(<folder> [TORCH] SOURCES ... HEADERS ... [PRIVATE_HEADERS ...] [DEPS ...])
+# adjoin_library(<folder> [TORCH] [TOGETHER] SOURCES ... HEADERS ... [PRIVATE_HEADERS ...] [DEPS ...])
 # One static library per folder of src/adjoin, exported as adjoin::<folder>.
 # TORCH: reuse the precompiled <adjoin/tensor/torch.h>; others reuse that of adjoin_core.
-# PRIVATE_HEADERS are not installed.
+# TOGETHER: several files in one unit. PRIVATE_HEADERS are not installed.
 function(adjoin_library folder)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "SOURCES;HEADERS;PRIVATE_HEADERS;DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH;TOGETHER" "" "SOURCES;HEADERS;PRIVATE_HEADERS;DEPS")
   set(target adjoin_${folder})
   add_library(${target} STATIC ${arg_SOURCES} ${arg_PRIVATE_HEADERS})
   add_library(adjoin::${folder} ALIAS ${target})
@@ -13,6 +13,9 @@ function(adjoin_library folder)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${folder}
     VERIFY_INTERFACE_HEADER_SETS ON)
   adjoin_compile_options(${target} ${arg_TORCH})
+  if(arg_TOGETHER)  # files that are compiled four at a time, with one reading of LibTorch's headers
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
+  endif()
   install(TARGETS ${target} EXPORT adjoinTargets FILE_SET HEADERS)
 endfunction()
 

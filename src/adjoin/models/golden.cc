@@ -26,10 +26,10 @@ std::string as_value(const Json& json) {
   return join(parts, ",");
 }
 
-torch::Tensor as_tensor(const Json& json) {
+torch::Tensor tensor_in(const Json& json) {
   if (!json.is_array()) return torch::tensor(json.get<double>(), torch::kFloat64);
   std::vector<torch::Tensor> rows;
-  for (const Json& item : json) rows.push_back(as_tensor(item));
+  for (const Json& item : json) rows.push_back(tensor_in(item));
   return torch::stack(rows);
 }
 
@@ -42,10 +42,10 @@ double stage_difference(const Json& recorded, const torch::Tensor& value) {
   const auto x = value.detach().to(torch::kCPU, torch::kFloat64);
   const auto token0 = x.select(1, 0);
   const auto norm_error = [](const torch::Tensor& ours, const Json& theirs) {
-    const auto wanted = as_tensor(theirs);
+    const auto wanted = tensor_in(theirs);
     return largest((ours - wanted) / wanted);
   };
-  return std::max({largest(token0.narrow(1, 0, 8) - as_tensor(recorded.at("token0_first8"))),
+  return std::max({largest(token0.narrow(1, 0, 8) - tensor_in(recorded.at("token0_first8"))),
                    norm_error(token0.norm(2, 1), recorded.at("token0_l2")),
                    norm_error(x.flatten(1).norm(2, 1), recorded.at("l2"))});
 }
@@ -122,7 +122,7 @@ GoldenReport run(const Json& golden, torch::Device device, torch::ScalarType dty
   if (!recorded.empty()) {
     throw Error(ErrorKind::kNumeric, "the forward pass never reached " + recorded.begin()->first);
   }
-  const auto wanted = as_tensor(golden.at("logits"));
+  const auto wanted = tensor_in(golden.at("logits"));
   report.rows.push_back({"logits", largest(logits.to(torch::kCPU, torch::kFloat64) - wanted)});
   report.rows.insert(report.rows.end(), stages.begin(), stages.end());
   report.are_counts_equal = counts_equal(golden, cost(spec));

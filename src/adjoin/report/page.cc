@@ -29,6 +29,8 @@ th, td { padding: 6px 10px; border-bottom: 1px solid var(--rule); text-align: ri
 th { color: var(--soft); font-weight: 600; font-size: 13px; }
 th:first-child, td:first-child { text-align: left; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(340px, 1fr)); gap: 24px; }
+.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(420px, 100%), 1fr)); gap: 24px; }
+.plots svg { min-width: 0; }
 svg { display: block; width: 100%; min-width: 480px; max-width: 760px; height: auto; font: 12px system-ui, "DejaVu Sans", sans-serif; }
 svg text { fill: var(--soft); }
 svg .label { font-weight: 600; }

@@ -35,7 +35,7 @@ Axis axis_of(const std::string& label, const std::vector<Series>& points) {
     least = std::min(least, point.points[0].first);
     most = std::max(most, point.points[0].first);
   }
-  return {label, least > 0 && most > 30 * least};
+  return {label, least > 0 && most > 10 * least};
 }
 
 /// Every architecture with a score as a point; `y` gives its place, or no number.
@@ -53,8 +53,8 @@ std::vector<Series> points_of(const Json& result, const std::string& x, Y y) {
 }
 
 std::string plot(const std::string& title, const std::string& sub, const std::string& picture) {
-  return fmt::format("<div class=\"wide\"><h3>{}</h3><p class=\"sub\">{}</p>{}</div>",
-                     escaped(title), escaped(sub), picture);
+  return fmt::format("<div><h3>{}</h3><p class=\"sub\">{}</p>{}</div>", escaped(title),
+                     escaped(sub), picture);
 }
 
 std::string verdicts(const Json& result, const std::string& column) {
@@ -76,7 +76,7 @@ std::string verdicts(const Json& result, const std::string& column) {
 
 std::string against_truth(const Json& result, const std::string& column, size_t index) {
   std::string text = fmt::format("<h2>Beside {}</h2>", escaped(column)) + verdicts(result, column) +
-                     "<div class=\"pair\">";
+                     "<div class=\"plots\">";
   for (const auto& [proxy, entry] : result.at("proxies").items()) {
     const std::vector<Series> points = points_of(result, proxy, [&](const Json& line) {
       return result.at("truth").at("rows").at(line.at("name").get<std::string>())[index];
@@ -92,7 +92,7 @@ std::string against_truth(const Json& result, const std::string& column, size_t 
 }
 
 std::string against_params(const Json& result) {
-  std::string text = "<h2>Scores beside parameters</h2><div class=\"pair\">";
+  std::string text = "<h2>Scores beside parameters</h2><div class=\"plots\">";
   for (const auto& [proxy, entry] : result.at("proxies").items()) {
     const std::vector<Series> points =
         points_of(result, "params", [&](const Json& line) { return line.at(proxy); });

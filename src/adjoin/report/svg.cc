@@ -47,9 +47,15 @@ class Scale {
   std::vector<double> ticks() const {
     std::vector<double> result;
     if (is_log_) {
-      for (double power = std::pow(10, std::floor(std::log10(low_))); power <= high_; power *= 10) {
-        for (const double factor : {1.0, 2.0, 5.0}) {
-          if (power * factor >= low_ && power * factor <= high_) result.push_back(power * factor);
+      const double first = std::floor(std::log10(low_));
+      const double decades = std::log10(high_) - first;
+      const std::vector<double> factors =
+          decades <= 4 ? std::vector<double>{1, 2, 5} : std::vector<double>{1};
+      const double stride = std::max(1.0, std::ceil(decades / 8));
+      for (double power = first; power <= first + decades; power += stride) {
+        for (const double factor : factors) {
+          const double tick = factor * std::pow(10, power);
+          if (tick >= low_ && tick <= high_) result.push_back(tick);
         }
       }
       return result;
@@ -78,7 +84,8 @@ class Scale {
 };
 
 std::string number(double value, bool is_log) {
-  return is_log ? short_count(value) : fmt::format("{:g}", value);
+  const bool is_count = is_log && value >= 1 && value < 1e13;
+  return is_count ? short_count(value) : fmt::format("{:.4g}", value);
 }
 
 std::string frame(const Scale& x_scale, const Scale& y_scale, const Axis& x, const Axis& y) {

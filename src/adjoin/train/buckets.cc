@@ -13,7 +13,7 @@ namespace adjoin::train {
 namespace {
 
 /// Elements [begin, end) of the flat buffer that share a fate, and the leaves with a part in them.
-struct Range {
+struct LeafRange {
   int64_t begin = 0;
   int64_t end = 0;
   std::vector<size_t> leaves;
@@ -22,12 +22,12 @@ struct Range {
   size_t last_ready() const { return *std::min_element(leaves.begin(), leaves.end()); }
 };
 
-Range range_of(const torch::Tensor& view, const torch::Tensor& flat, size_t leaf) {
+LeafRange range_of(const torch::Tensor& view, const torch::Tensor& flat, size_t leaf) {
   if (!view.defined() || !view.is_alias_of(flat) || view.scalar_type() != flat.scalar_type()) {
     throw Error(ErrorKind::kInternal, "leaf " + std::to_string(leaf) +
                                           " must have a gradient that is a view of the flat one");
   }
-  Range range = {view.storage_offset() - flat.storage_offset(), 0, {leaf}};
+  LeafRange range = {view.storage_offset() - flat.storage_offset(), 0, {leaf}};
   range.end = range.begin + 1;
   for (int64_t i = 0; i < view.dim(); ++i) range.end += (view.size(i) - 1) * view.stride(i);
   if (view.numel() == 0) range.end = range.begin;
@@ -39,13 +39,13 @@ Range range_of(const torch::Tensor& view, const torch::Tensor& flat, size_t leaf
 }
 
 /// Ranges in the order of the buffer, those that overlap as one; gaps go to the range before.
-std::vector<Range> disjoint_ranges(std::vector<Range> ranges, int64_t numel) {
+std::vector<LeafRange> disjoint_ranges(std::vector<LeafRange> ranges, int64_t numel) {
   std::stable_sort(ranges.begin(), ranges.end(),
-                   [](const Range& a, const Range& b) { return a.begin < b.begin; });
-  std::vector<Range> merged;
-  for (const Range& range : ranges) {
+                   [](const LeafRange& a, const LeafRange& b) { return a.begin < b.begin; });
+  std::vector<LeafRange> merged;
+  for (const LeafRange& range : ranges) {
     if (!merged.empty() && range.begin < merged.back().end) {
-      Range& last = merged.back();
+      LeafRange& last = merged.back();
       last.end = std::max(last.end, range.end);
       last.leaves.insert(last.leaves.end(), range.leaves.begin(), range.leaves.end());
     } else {
@@ -61,8 +61,8 @@ std::vector<Range> disjoint_ranges(std::vector<Range> ranges, int64_t numel) {
 
 /// Neighbours joined up to `most` elements, in the order in which backward makes them ready. Where
 /// that order turns, another group of the optimizer begins.
-std::vector<Range> join_ranges(const std::vector<Range>& ranges, int64_t most) {
-  std::vector<Range> buckets;
+std::vector<LeafRange> join_ranges(const std::vector<LeafRange>& ranges, int64_t most) {
+  std::vector<LeafRange> buckets;
   for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
     const bool fits = !buckets.empty() && buckets.back().end - range->begin <= most &&
                       range->last_ready() < buckets.back().last_ready();
@@ -70,12 +70,12 @@ std::vector<Range> join_ranges(const std::vector<Range>& ranges, int64_t most) {
       buckets.push_back(*range);
       continue;
     }
-    Range& bucket = buckets.back();
+    LeafRange& bucket = buckets.back();
     bucket.begin = range->begin;
     bucket.leaves.insert(bucket.leaves.end(), range->leaves.begin(), range->leaves.end());
   }
   std::sort(buckets.begin(), buckets.end(),
-            [](const Range& a, const Range& b) { return a.last_ready() > b.last_ready(); });
+            [](const LeafRange& a, const LeafRange& b) { return a.last_ready() > b.last_ready(); });
   return buckets;
 }
 
@@ -164,13 +164,13 @@ GradientBuckets::GradientBuckets(Group& group, const std::vector<torch::Tensor>&
   if (flat.dim() != 1 || !flat.is_contiguous()) {
     throw Error(ErrorKind::kInternal, "the flat gradient must be 1-d and contiguous");
   }
-  std::vector<Range> ranges;
+  std::vector<LeafRange> ranges;
   for (size_t i = 0; i < leaves.size(); ++i) {
     ranges.push_back(range_of(leaves[i].grad(), flat, i));
     impl_->leaves.push_back({leaves[i], leaves[i].grad(), nullptr, 0, 0, false});
   }
   ranges = disjoint_ranges(std::move(ranges), flat.numel());
-  for (const Range& range :
+  for (const LeafRange& range :
        join_ranges(ranges, std::max<int64_t>(bytes / flat.element_size(), 1))) {
     for (const size_t leaf : range.leaves) impl_->leaves[leaf].bucket = impl_->buckets.size();
     const auto values = flat.detach().slice(0, range.begin, range.end);
