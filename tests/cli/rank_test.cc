@@ -143,8 +143,7 @@ TEST_F(RankTest, AnotherProgramFindsTheSameScores) {
 TEST_F(RankTest, ShowsEveryProxyInAPage) {
   result_of(rank({"--truth", folder / "truth.csv", "--output", folder / "judged"}));
   const std::string page = read_file(folder / "judged/report.html");
-  for (const std::string part :
-       {"Beside top1", "Beside second", "<h3>snip</h3>", "net3: 53.00 at"}) {
+  for (const std::string part : {"Beside top1", "Beside second", "<h3>snip</h3>", "net3: 53 at"}) {
     EXPECT_NE(page.find(part), std::string::npos) << part;
   }
   EXPECT_EQ(page.find("http"), std::string::npos) << "needs nothing from outside";
@@ -168,6 +167,18 @@ TEST_F(RankTest, SaysWhatIsWrong) {
   expect_refusal({"rank", "--archs", folder / "broken.jsonl"}, kBadData, {"broken.jsonl: line 2"});
   folder.write("few.csv", "name,top1\nnet1,5\n");
   expect_refusal(rank({"--truth", folder / "few.csv"}), kBadData, {"few.csv", "no row for net2"});
+  folder.write("latin.csv", "name,top\xe9\nnet1,5\n");
+  expect_refusal(rank({"--truth", folder / "latin.csv"}), kBadData, {"latin.csv: line 1", "UTF-8"});
+  folder.write("named.jsonl",
+               R"({"name": 5, "embed_dim": 32, "depth": 1, "heads": 4, "mlp_ratio": 2})");
+  expect_refusal({"rank", "--archs", folder / "named.jsonl"}, kBadData, {"line 1", "name"});
+  folder.write("heads.jsonl", R"({"embed_dim": 32, "depth": 1, "heads": 1e300, "mlp_ratio": 2})");
+  expect_refusal({"rank", "--archs", folder / "heads.jsonl"}, kBadData,
+                 {"line 1", "block 0 has 1e+300"});
+  folder.write(
+      "wide.yaml",
+      "SEARCH_SPACE: {MLP_RATIO: [4], NUM_HEADS: [3, 2000], DEPTH: [2], EMBED_DIM: [64]}\n");
+  expect_refusal({"rank", "--space", folder / "wide.yaml"}, kBadData, {"wide.yaml", "2000"});
   folder.write("twice.csv", "name,top1\nnet1,5\nnet1,6\n");
   expect_refusal(rank({"--truth", folder / "twice.csv"}), kBadData, {"line 3", "net1"});
 }

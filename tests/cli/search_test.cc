@@ -199,6 +199,12 @@ TEST(SearchProxyTest, JudgesNetworksWithoutTrainingThem) {
     }
     EXPECT_EQ(count, 12);
     EXPECT_EQ(best.at("alphas"), result.at("alphas"));
+    const Words again = tiny_28(folder / method, {"--resume", "--method", method, "--score", "snip",
+                                                  "--target-macs", "0.5x", "--trials", "12"});
+    EXPECT_EQ(result_of(again).at("alphas"), result.at("alphas"));
+    expect_refusal(
+        tiny_28(folder / method, {"--method", method, "--score", "snip", "--target-macs", "0.5x"}),
+        kUsage, {"holds a search already"});
   }
 }
 

@@ -209,6 +209,19 @@ TEST_F(ReportTest, TablesHaveMeanAndSpreadOverSeeds) {
   expect_all(runs_table(runs, TableFormat::kCsv), {"vit_mini_28,large,2,62.0000,2.8284,139018,"});
 }
 
+TEST(SvgTest, AxesAreFinishedWhateverIsShown) {
+  for (const double value : {0.0, 1e-300, 4e15, -3e18, 1e300}) {
+    for (const double other : {value, value * (1 + 1e-15), 3.0}) {
+      const std::vector<Series> points = {{"a", {{value, other}}}, {"b", {{other, value}}}};
+      const std::string picture = scatter(points, 0, {"x"}, {"y"});
+      EXPECT_EQ(picture.find("nan"), std::string::npos) << value << " " << other;
+      EXPECT_LT(picture.size(), 20000U);
+      if (value <= 0) continue;
+      EXPECT_EQ(scatter(points, 0, {"x", true}, {"y"}).find("nan"), std::string::npos) << value;
+    }
+  }
+}
+
 TEST_F(ReportTest, PicturesAreWhatTheirBytesSay) {
   const std::vector<uint8_t> pixels(12, 7);
   const std::string uri = png_data_uri(2, 2, 3, pixels);

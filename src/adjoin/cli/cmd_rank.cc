@@ -117,8 +117,9 @@ Json to_json(const proxy::Scored& scored, const proxy::RankOptions& options) {
   Json json = {{"name", scored.name}, {"params", scored.params}, {"macs", scored.macs}};
   for (size_t k = 0; k < options.proxies.size(); ++k) {
     const std::string name(options.proxies[k]->name);
-    json[name] = scored.scores[k];  // no number is written as null
-    json["spread"][name] = scored.spreads[k];
+    const auto finite = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
+    json[name] = finite(scored.scores[k]);
+    json["spread"][name] = finite(scored.spreads[k]);
     json["seconds"][name] = scored.seconds[k];
   }
   return json;

@@ -1,6 +1,7 @@
 // adjoin search: how much of every block to keep for a target, and the training of what was found.
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 
@@ -11,7 +12,6 @@
 #include "adjoin/core/place.h"
 #include "adjoin/core/progress.h"
 #include "adjoin/core/rng.h"
-#include "adjoin/core/signals.h"
 #include "adjoin/core/table.h"
 #include "adjoin/search/job.h"
 #include "adjoin/search/scorer.h"
@@ -23,6 +23,8 @@ namespace {
 
 using search::Method;
 using search::SearchConfig;
+
+constexpr size_t kMostScoreBytes = size_t{1} << 30;
 
 /// One search with the training that follows, from its question to its result.
 class SearchRun {
@@ -62,7 +64,9 @@ class SearchRun {
   /// Takes hold of the folder, until the training that follows does. A search that is there goes on
   /// only where --resume says so.
   void take_folder(bool is_resumed) {
-    if (!is_resumed && place_at(folder_ + "/search") != Place::kNothing) {
+    const bool is_searched = place_at(folder_ + "/search") != Place::kNothing ||
+                             place_at(folder_ + "/scores.jsonl") != Place::kNothing;
+    if (!is_resumed && is_searched) {
       throw Error(ErrorKind::kUsage, folder_ +
                                          ": holds a search already; go on with it by --resume, or "
                                          "choose another --output");
@@ -180,7 +184,8 @@ class SearchRun {
   uint64_t seed() const { return static_cast<uint64_t>(config_.compress.train.seed); }
 
   /// The next network to try: the first one proposed, or the best of some by a proxy.
-  search::Fitted proposal(const std::vector<search::Trial>& tried) const {
+  search::Fitted proposal(const std::vector<search::Trial>& tried,
+                          const StopSignal* stop = nullptr) const {
     const auto propose =
         config_.method == Method::kEvolve ? search::evolved_proposal : search::random_proposal;
     const auto proposed = [&](uint64_t by) {
@@ -190,23 +195,42 @@ class SearchRun {
     const search::Scorer scorer(question_.space, config_.prefilter, seed());
     std::vector<search::Trial> drawn;
     for (int64_t i = 0; i < config_.prefilter_of; ++i) {
+      if (stop != nullptr && stop->received() != 0) throw Stopped{stop->received()};
       drawn.push_back({proposed(stream_key(seed(), {static_cast<uint64_t>(i)})), 0});
       drawn.back().worth = scorer(drawn.back().fitted.choice);
     }
     return best(drawn).fitted;
   }
 
-  /// Judges networks by a proxy alone: scores.jsonl has a line for each. The same again where
-  /// a search goes on.
+  /// Judges networks by a proxy alone; scores.jsonl gets a line for each. What was found before, in
+  /// a run that goes on, stays.
   void score_networks(const Stages& stages) {
+    if (stages.launch.size > 1) {
+      throw Error(
+          ErrorKind::kUsage,
+          "--score: is for one process; search with --no-retrain, then train what was found "
+          "by adjoin compress --alphas @RUN/architecture.json");
+    }
+    const std::string kept = folder_ + "/scores.jsonl";
+    if (place_at(kept) == Place::kFile) {
+      const std::string lines = read_text_file(kept, kMostScoreBytes);
+      trials_ = std::count(lines.begin(), lines.end(), '\n');
+      found_ = search::fitted_as(question_.space, written());
+      return;
+    }
     const search::Scorer scorer(question_.space, config_.score, seed());
-    const StopSignal stop;
-    Progress progress(std::cerr);
-    if (stages.is_first) progress.begin("networks scored", config_.trials);
+    Progress progress(std::cerr, stages.progress);
+    progress.begin("networks scored", config_.trials);
     const auto began = std::chrono::steady_clock::now();
+    const double limit = config_.budget_minutes * 60;
     std::vector<search::Trial> tried;
     std::string lines;
-    while (static_cast<int64_t>(tried.size()) < config_.trials && stop.received() == 0) {
+    while (static_cast<int64_t>(tried.size()) < config_.trials) {
+      if (!tried.empty() && limit > 0 && seconds_ >= limit) break;
+      if (stages.stop.received() != 0) {
+        progress.note("adjoin: stopped; scores are not kept until all are there");
+        throw Stopped{stages.stop.received()};
+      }
       const search::Fitted next = proposal(tried);
       tried.push_back({next, scorer(next.choice)});
       lines += Json({{"alphas", next.alphas},
@@ -215,16 +239,12 @@ class SearchRun {
                      {config_.score, tried.back().worth}})
                    .dump() +
                "\n";
-      if (stages.is_first) progress.update(static_cast<int64_t>(tried.size()), config_.score);
-      const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - began;
-      seconds_ = passed.count();
-      if (config_.budget_minutes > 0 && seconds_ >= config_.budget_minutes * 60) break;
+      progress.update(static_cast<int64_t>(tried.size()), config_.score);
+      seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     }
-    if (stages.is_first) progress.finish("");
-    if (stop.received() != 0) throw Stopped{stop.received()};
+    progress.finish("");
     trials_ = static_cast<int64_t>(tried.size());
     found_ = best(tried).fitted;
-    if (!stages.is_first) return;
     write(found_);
     hold_->write("scores.jsonl", lines);
   }
@@ -234,7 +254,7 @@ class SearchRun {
     const double limit = config_.budget_minutes * 60;
     while (static_cast<int64_t>(tried.size()) < config_.trials) {
       if (!tried.empty() && limit > 0 && seconds_ >= limit) break;
-      const search::Fitted next = proposal(tried);
+      const search::Fitted next = proposal(tried, &stages.stop);
       const std::string folder = fmt::format("{}/search/trial-{:03}", folder_, tried.size());
       const train::RunResult result =
           stages.run(search::prepare_trial(config_, next.choice, stages.launch), folder);

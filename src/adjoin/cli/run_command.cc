@@ -218,8 +218,8 @@ class Runs {
         OneRun stage = one(folder, where, std::move(job));
         return finished(stage);
       };
-      const std::optional<Json> result =
-          command_.before({folder, seed, launch_, is_first(), train});
+      const std::optional<Json> result = command_.before(
+          {folder, seed, launch_, is_first(), stop_, flags_.progress_style(), train});
       if (result) return *result;
     }
     OneRun last = one(folder, folder, command_.prepare(folder, seed, launch_));

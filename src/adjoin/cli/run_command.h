@@ -11,6 +11,7 @@
 #include "adjoin/cli/config_options.h"
 #include "adjoin/core/place.h"
 #include "adjoin/core/progress.h"
+#include "adjoin/core/signals.h"
 #include "adjoin/train/job.h"
 #include "adjoin/train/run.h"
 
@@ -27,7 +28,7 @@ struct RunFlags {
   ProgressStyle progress_style() const;
 };
 
-/// Thrown where a run was told to stop by a signal; what it had is saved.
+/// Thrown when a signal ended a run, and caught where the command ends.
 struct Stopped {
   int signal;
 };
@@ -61,6 +62,8 @@ struct Stages {
   std::optional<int64_t> seed;  ///< where one is given with --seeds
   const train::Launch& launch;
   bool is_first = true;  ///< of several processes
+  const StopSignal& stop;
+  ProgressStyle progress = ProgressStyle::kAuto;
   /// Trains in a folder: a run that began there goes on where --resume is given.
   std::function<train::RunResult(train::Job job, const std::string& folder)> run;
 };

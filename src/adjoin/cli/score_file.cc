@@ -25,7 +25,7 @@ ScoreFile::ScoreFile(const std::string& folder, bool is_resumed, const Json& set
       throw Error(ErrorKind::kUsage, fmt::format("{}: was begun with {}, now {}", saved,
                                                  before.dump(), settings.dump()));
     }
-    read(path);
+    read(path, settings);
   }
   folder_->write("rank.json", settings.dump(2) + "\n");
   std::string whole;
@@ -40,11 +40,18 @@ void ScoreFile::add(const Json& line) {
   if (!out_) throw Error(ErrorKind::kIo, *folder_ / "scores.jsonl" + ": cannot be written");
 }
 
-void ScoreFile::read(const std::string& path) {
+void ScoreFile::read(const std::string& path, const Json& settings) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || file.eof()) break;
+    const bool is_whole = json.is_object() && !file.eof() && json.contains("name") &&
+                          json["name"].is_string() && json.value("params", Json()).is_number() &&
+                          json.value("macs", Json()).is_number() &&
+                          json.value("seconds", Json()).is_object();
+    if (!is_whole) break;
+    const auto has = [&](const Json& proxy) { return json.contains(proxy.get<std::string>()); };
+    const Json& proxies = settings.at("proxies");
+    if (!std::all_of(proxies.begin(), proxies.end(), has)) break;
     known_.push_back(json);
   }
 }

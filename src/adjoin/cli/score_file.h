@@ -26,7 +26,7 @@ class ScoreFile {
   void finish(const Json& result) const;
 
  private:
-  void read(const std::string& path);
+  void read(const std::string& path, const Json& settings);
 
   std::optional<train::RunFolder> folder_;
   std::vector<Json> known_;

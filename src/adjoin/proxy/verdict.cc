@@ -7,6 +7,7 @@
 
 #include "adjoin/core/error.h"
 #include "adjoin/core/json.h"
+#include "adjoin/core/text.h"
 #include "adjoin/proxy/correlation.h"
 
 namespace adjoin::proxy {
@@ -44,6 +45,9 @@ Truth read_truth(const std::string& path) {
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     std::vector<std::string> row = cells(line);
+    for (const std::string& cell : row) {
+      if (!is_utf8(cell)) refuse("is no UTF-8 text");
+    }
     if (truth.columns.empty()) {
       if (row.size() < 2)
         refuse("the heading must be a name and at least one column of accuracies");

@@ -97,8 +97,9 @@ std::string curves(const RunView& run) {
     loss.push_back(std::move(losses));
   }
   return "<div class=\"pair\"><div class=\"wide\">" +
-         line_chart(accuracy, {"epoch"}, {"top-1 %, validation"}) + "</div><div class=\"wide\">" +
-         line_chart(loss, {"epoch"}, {"loss, validation"}) + "</div></div>";
+         line_chart(accuracy, {"epoch"}, {"top-1 %, validation", false, 0.5}) +
+         "</div><div class=\"wide\">" + line_chart(loss, {"epoch"}, {"loss, validation"}) +
+         "</div></div>";
 }
 
 std::string architectures(const RunView& run) {
@@ -132,7 +133,8 @@ std::string neighbours(const RunView& run, const std::vector<RunView>& others) {
     add(other, other.folder.substr(other.folder.rfind('/') + 1) + " ");
   }
   return "<h2>Accuracy against MACs</h2><div class=\"wide\">" +
-         scatter(series, named, {"MACs of one image", /*is_log=*/true}, {"top-1 %, validation"}) +
+         scatter(series, named, {"MACs of one image", /*is_log=*/true},
+                 {"top-1 %, validation", false, 0.5}) +
          "</div>" +
          (series.size() > named
               ? fmt::format("<p class=\"sub\">Grey: other runs in the same folder, on the same "

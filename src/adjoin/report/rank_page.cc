@@ -27,6 +27,8 @@ const Json& verdict(const Json& result, const std::string& proxy, const std::str
   return result.at("proxies").at(proxy).at("columns").at(column);
 }
 
+constexpr size_t kMostDots = 2000;
+
 /// A logarithmic axis where numbers are far apart.
 Axis axis_of(const std::string& label, const std::vector<Series>& points) {
   double least = INFINITY;
@@ -43,6 +45,7 @@ template <class Y>
 std::vector<Series> points_of(const Json& result, const std::string& x, Y y) {
   std::vector<Series> points;
   for (const Json& line : result.at("scores")) {
+    if (points.size() == kMostDots) break;
     const Json& across = line.at(x);
     const Json up = y(line);
     if (!across.is_number() || !up.is_number()) continue;
@@ -121,6 +124,9 @@ std::string rank_page(const Json& result) {
       "<h1>Architectures ranked before training</h1><p class=\"sub\">{} architectures, {} "
       "proxies</p>",
       count, result.at("proxies").size());
+  if (count > kMostDots) {
+    body += fmt::format("<p class=\"sub\">Plots show the first {}.</p>", kMostDots);
+  }
   body += not_finite(result);
   if (result.contains("truth")) {
     size_t index = 0;

@@ -40,7 +40,7 @@ std::string curves(const SearchView& search) {
     expected.points.emplace_back(static_cast<double>(epoch + 1), macs / 1e6);
   }
   return "<div class=\"pair\"><div class=\"wide\">" +
-         line_chart(accuracy, {"epoch"}, {"top-1 %, images set aside"}) +
+         line_chart(accuracy, {"epoch"}, {"top-1 %, images set aside", false, 0.5}) +
          "</div><div class=\"wide\">" +
          line_chart({expected}, {"epoch"}, {"million MACs of a pick, on average"}) + "</div></div>";
 }

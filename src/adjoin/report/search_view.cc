@@ -12,6 +12,7 @@
 #include "adjoin/spec/architecture.h"
 #include "adjoin/spec/catalog.h"
 #include "adjoin/spec/derive.h"
+#include "adjoin/spec/named.h"
 #include "adjoin/spec/overrides.h"
 
 namespace adjoin::report {
@@ -123,7 +124,7 @@ void read_architecture(SearchView& view, const RunView& run, std::vector<std::st
       changes.push_back(parse_override(text.get<std::string>()));
     }
     const bool is_trained = !run.networks.empty() && run.networks[0].spec;
-    if (!is_trained && (name.empty() || name.ends_with(".json"))) return;
+    if (!is_trained && (name.empty() || is_spec_file(name))) return;
     const ModelSpec large =
         is_trained ? *run.networks[0].spec : with_overrides(catalog_spec(name), changes);
     const Choice choice = architecture_from_json(large, read_json_file(path), path);

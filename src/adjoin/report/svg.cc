@@ -10,14 +10,16 @@
 namespace adjoin::report {
 namespace {
 
+constexpr int kMostTicks = 20;
+
 constexpr double kWidth = 640, kHeight = 300;
 constexpr double kLeft = 56, kRight = 110, kTop = 14, kBottom = 44;
 
 /// From values to places along one side of a chart.
 class Scale {
  public:
-  Scale(const std::vector<Series>& series, double from, double to, bool is_log, bool is_y)
-      : from_(from), to_(to), is_log_(is_log) {
+  Scale(const std::vector<Series>& series, double from, double to, const Axis& axis, bool is_y)
+      : from_(from), to_(to), is_log_(axis.is_log) {
     bool is_first = true;
     for (const Series& one : series) {
       for (const auto& [x, y] : one.points) {
@@ -31,10 +33,11 @@ class Scale {
       low_ *= 0.8;
       high_ *= 1.25;
     } else {
-      const double room = std::max((high_ - low_) * 0.08, is_y ? 0.5 : 0.0);
-      low_ -= is_y ? room : 0;
-      high_ += is_y ? room : 0;
-      if (high_ == low_) high_ = low_ + 1;
+      const double own = is_y ? std::max((high_ - low_) * 0.08, axis.room) : 0;
+      const double least = 1e-6 * std::max({std::abs(low_), std::abs(high_), 1e-300});
+      const double room = high_ - low_ > least ? own : std::max(own, 1e3 * least);
+      low_ -= room;
+      high_ += room;
     }
   }
 
@@ -52,9 +55,9 @@ class Scale {
       const std::vector<double> factors =
           decades <= 4 ? std::vector<double>{1, 2, 5} : std::vector<double>{1};
       const double stride = std::max(1.0, std::ceil(decades / 8));
-      for (double power = first; power <= first + decades; power += stride) {
+      for (int i = 0; i <= kMostTicks && i * stride <= decades; ++i) {
         for (const double factor : factors) {
-          const double tick = factor * std::pow(10, power);
+          const double tick = factor * std::pow(10, first + i * stride);
           if (tick >= low_ && tick <= high_) result.push_back(tick);
         }
       }
@@ -69,8 +72,9 @@ class Scale {
         break;
       }
     }
-    for (double tick = std::ceil(low_ / step) * step; tick <= high_ + step * 1e-9; tick += step) {
-      result.push_back(std::abs(tick) < step * 1e-9 ? 0 : tick);
+    const double first = std::ceil(low_ / step);
+    for (int i = 0; i <= kMostTicks && (first + i) * step <= high_ + step * 1e-9; ++i) {
+      result.push_back(first + i == 0 ? 0 : (first + i) * step);
     }
     return result;
   }
@@ -194,8 +198,8 @@ std::string escaped(std::string_view text) {
 }
 
 std::string line_chart(const std::vector<Series>& series, const Axis& x, const Axis& y) {
-  const Scale x_scale(series, kLeft, kWidth - kRight, x.is_log, false);
-  const Scale y_scale(series, kHeight - kBottom, kTop, y.is_log, true);
+  const Scale x_scale(series, kLeft, kWidth - kRight, x, false);
+  const Scale y_scale(series, kHeight - kBottom, kTop, y, true);
   std::string text = frame(x_scale, y_scale, x, y);
   std::vector<double> ends;
   for (const Series& one : series) {
@@ -218,14 +222,14 @@ std::string line_chart(const std::vector<Series>& series, const Axis& x, const A
 }
 
 std::string scatter(const std::vector<Series>& series, size_t named, const Axis& x, const Axis& y) {
-  const Scale x_scale(series, kLeft, kWidth - kRight, x.is_log, false);
-  const Scale y_scale(series, kHeight - kBottom, kTop, y.is_log, true);
+  const Scale x_scale(series, kLeft, kWidth - kRight, x, false);
+  const Scale y_scale(series, kHeight - kBottom, kTop, y, true);
   std::string text = frame(x_scale, y_scale, x, y);
   for (size_t i = series.size(); i-- > 0;) {  // this run's above the others
     const std::string colour = named == 0 ? "c0" : i < named ? fmt::format("c{}", i) : "other";
     for (const auto& [px, py] : series[i].points) {
       text += fmt::format(
-          R"(<circle class="dot {}" cx="{:.1f}" cy="{:.1f}" r="{}"><title>{}: {:.2f} at {}</title></circle>)",
+          R"(<circle class="dot {}" cx="{:.1f}" cy="{:.1f}" r="{}"><title>{}: {:.4g} at {}</title></circle>)",
           colour, x_scale(px), y_scale(py), i < named ? 5 : 4, escaped(series[i].name), py,
           number(px, x.is_log));
       if (i < named) {

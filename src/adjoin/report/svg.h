@@ -17,6 +17,7 @@ struct Series {
 struct Axis {
   std::string label;
   bool is_log = false;
+  double room = 0;  ///< at least so much above and below what a y axis shows
 };
 
 /// Lines over a common x axis, each labelled at its end; a dot where there is one point.

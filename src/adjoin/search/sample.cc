@@ -17,13 +17,17 @@ namespace {
 /// Different networks that `draw` gives; it gives none where one is above a limit.
 std::vector<ModelSpec> different(int64_t count, uint64_t seed,
                                  const std::function<std::optional<ModelSpec>(Rng&)>& draw) {
-  constexpr int64_t kAttempts = 100;  // for each
+  constexpr int64_t kMisses = 2000;  // in a row
   Rng rng(stream_key(seed, {0x73616d706c65}));
   std::set<std::string> seen;
   std::vector<ModelSpec> result;
-  for (int64_t i = 0; i < count * kAttempts && static_cast<int64_t>(result.size()) < count; ++i) {
+  int64_t misses = 0;
+  while (misses < kMisses && static_cast<int64_t>(result.size()) < count) {
     std::optional<ModelSpec> spec = draw(rng);
-    if (spec && seen.insert(spec->name).second) result.push_back(std::move(*spec));
+    ++misses;
+    if (!spec || !seen.insert(spec->name).second) continue;
+    result.push_back(std::move(*spec));
+    misses = 0;
   }
   return result;
 }

@@ -1,5 +1,7 @@
 #include "adjoin/spec/autoformer.h"
 
+#include <algorithm>
+
 #include "adjoin/core/yaml.h"
 #include "adjoin/spec/brief.h"
 
@@ -62,9 +64,19 @@ AutoformerSpace autoformer_space(const std::string& name_or_file) {
                             name_or_file));
   }
   return section(name_or_file, "SEARCH_SPACE", [&](const Json& part) {
-    return AutoformerSpace{stem(name_or_file), list<int64_t>(part, "EMBED_DIM"),
-                           list<int64_t>(part, "DEPTH"), list<int64_t>(part, "NUM_HEADS"),
-                           list<double>(part, "MLP_RATIO")};
+    const AutoformerSpace space{stem(name_or_file), list<int64_t>(part, "EMBED_DIM"),
+                                list<int64_t>(part, "DEPTH"), list<int64_t>(part, "NUM_HEADS"),
+                                list<double>(part, "MLP_RATIO")};
+    // What its smallest and largest network can be, all between them can.
+    const auto build = [&](auto one_of) {
+      autoformer_network({{"embed_dim", *one_of(space.embed_dims)},
+                          {"depth", *one_of(space.depths)},
+                          {"heads", *one_of(space.heads)},
+                          {"mlp_ratio", *one_of(space.mlp_ratios)}});
+    };
+    build([](const auto& values) { return std::min_element(values.begin(), values.end()); });
+    build([](const auto& values) { return std::max_element(values.begin(), values.end()); });
+    return space;
   });
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// AutoFormer's networks (Chen et al. 2021) and the YAML files that hold them, which TF-TAS, mmrazor
-// and Auto-Prox read as well: SUPERNET, SEARCH_SPACE (lists) and RETRAIN (one network) of
-// MLP_RATIO, NUM_HEADS, EMBED_DIM and DEPTH.
+// AutoFormer's networks (Chen et al. 2021) and the YAML files of its repository that hold them:
+// SUPERNET, SEARCH_SPACE (lists) and RETRAIN (one network) of MLP_RATIO, NUM_HEADS, EMBED_DIM and
+// DEPTH.
 
 #include <string>
 #include <vector>

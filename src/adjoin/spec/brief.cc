@@ -81,7 +81,7 @@ ModelSpec spec_from_brief(const Json& json) {
   std::vector<int64_t> counts;
   std::vector<int64_t> dims;
   for (size_t i = 0; i < blocks; ++i) {
-    if (!(heads[i] >= 1) || heads[i] != std::floor(heads[i])) {
+    if (!(heads[i] >= 1 && heads[i] <= 1024) || heads[i] != std::floor(heads[i])) {
       refuse(fmt::format("heads: block {} has {:g}", i, heads[i]));
     }
     const auto count = static_cast<int64_t>(heads[i]);
@@ -97,7 +97,8 @@ ModelSpec spec_from_brief(const Json& json) {
   changes.push_back({"heads", fmt::format("{}", fmt::join(counts, ","))});
   changes.push_back({"head_dim", fmt::format("{}", fmt::join(dims, ","))});
   ModelSpec spec = with_overrides(catalog_spec("vit_tiny_patch16_224"), changes);
-  spec.name = json.value("name", std::string("unnamed"));
+  spec.name = "unnamed";
+  if (json.contains("name")) from_json(json.at("name"), spec.name, "name");
   return spec;
 }
 
