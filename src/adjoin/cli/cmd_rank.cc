@@ -1,8 +1,10 @@
 // adjoin rank: architectures scored before training, and what the scores are worth.
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <iterator>
 
 #include "adjoin/cli/arguments.h"
 #include "adjoin/cli/model_options.h"
@@ -152,23 +154,21 @@ Json result_json(const RankFlags& flags, const std::vector<std::string>& names,
   }
   if (flags.truth.empty()) return result;
   const proxy::Truth truth = proxy::read_truth(flags.truth);
-  std::vector<Json> known;
   for (const Json& line : lines) {
     const auto name = line.at("name").get<std::string>();
     if (!truth.rows.contains(name)) {
       throw Error(ErrorKind::kData, fmt::format("{}: has no row for {}", flags.truth, name));
     }
-    known.push_back(line);
   }
   result["truth"] = {{"columns", truth.columns}, {"rows", truth.rows}};
   for (size_t c = 0; c < truth.columns.size(); ++c) {
     std::vector<double> measured;
-    for (const Json& line : known) {
+    for (const Json& line : lines) {
       measured.push_back(truth.rows.at(line.at("name").get<std::string>())[c]);
     }
     std::vector<proxy::Scores> all;
-    for (const std::string& name : names) all.push_back({name, column(known, name)});
-    for (const proxy::Verdict& verdict : proxy::verdicts(all, column(known, "params"), measured)) {
+    for (const std::string& name : names) all.push_back({name, column(lines, name)});
+    for (const proxy::Verdict& verdict : proxy::verdicts(all, column(lines, "params"), measured)) {
       const Json said = {{"spearman", verdict.spearman},
                          {"kendall", verdict.kendall},
                          {"ci", {verdict.low, verdict.high}},
@@ -192,7 +192,10 @@ void print_result(const RankFlags& flags, const std::vector<std::string>& names,
   };
   if (flags.truth.empty()) {
     std::vector<std::string> heads = {"architecture", ">params", ">MACs"};
-    for (const std::string& name : names) heads.push_back(">" + name);
+    std::vector<std::string> columns;  // the baselines come first anyway
+    std::copy_if(names.begin(), names.end(), std::back_inserter(columns),
+                 [](const std::string& name) { return name != "params" && name != "macs"; });
+    for (const std::string& name : columns) heads.push_back(">" + name);
     Table table(heads);
     constexpr size_t kMostShown = 20;
     std::vector<Json> lines = result.at("scores");
@@ -206,7 +209,7 @@ void print_result(const RankFlags& flags, const std::vector<std::string>& names,
       std::vector<std::string> row = {lines[i].at("name").get<std::string>(),
                                       with_commas(lines[i].at("params").get<int64_t>()),
                                       short_count(lines[i].at("macs").get<double>())};
-      for (const std::string& name : names) row.push_back(cell(lines[i].at(name), "{:.5g}"));
+      for (const std::string& name : columns) row.push_back(cell(lines[i].at(name), "{:.5g}"));
       table.add(row);
     }
     std::cout << table.text();

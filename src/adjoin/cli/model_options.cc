@@ -27,7 +27,7 @@ io::OpenOptions ModelOptions::open() const { return {model, parse_overrides(sets
 
 void add_model_options(CLI::App& app, ModelOptions& options, bool has_head_reset) {
   app.add_option("--model", options.model,
-                 "which model a foreign file holds: a name of the catalog, or a .json with a spec "
+                 "which model a foreign file holds: a name of the catalog, or a file with a spec "
                  "(without it, its tensors tell)")
       ->type_name("NAME|FILE");
   add_set_option(app, options.sets);

@@ -122,7 +122,7 @@ struct TrainConfig {
 
 template <class Visitor>
 void fields(Visitor& visit, TrainConfig& config) {
-  visit("model", config.model, {}, "a name of the catalog, or a .json with a spec");
+  visit("model", config.model, {}, "a name of the catalog, or a file with a spec (.json, .yaml)");
   visit("set", config.set, {}, "changes of the model, KEY=VALUE as in --set");
   visit("data", config.data, {},
         "what to learn from (docs/data.md): fashion-mnist, folder:DIR, ..");

@@ -8,6 +8,7 @@
 #include "adjoin/cost/cost.h"
 #include "adjoin/models/forward.h"
 #include "adjoin/tensor/device.h"
+#include "adjoin/train/memory_advice.h"
 #include "adjoin/train/run.h"
 
 namespace adjoin::train {

@@ -33,9 +33,6 @@ struct RunOptions {
   const StopSignal* stop = nullptr;
 };
 
-/// Calls `act`; when memory runs out, an Error(kInternal) with a batch size to try.
-void with_memory_advice(const TrainConfig& config, const std::function<void()>& act);
-
 /// Error(kNumeric) when a step is not finite, Error(kData) when too many images cannot be read,
 /// Error(kInternal) with a batch size to try when memory runs out: the last checkpoint stays.
 RunResult run(Job& job, const RunOptions& options);
