@@ -29,7 +29,7 @@ struct Cart {
   std::string name;
   bool is_new = false;
   double weight = 0;
-  std::nullptr_t horse = nullptr;
+  std::optional<int64_t> horse;
   std::vector<int64_t> loads;
   std::vector<Wheel> wheels;
 };
@@ -114,7 +114,7 @@ TEST(FieldsTest, OfTheWrongTypeSayWhatTheyAreAndMustBe) {
   expect_refused(changed("/name", 5), {"cart.name: is 5, must be a string"});
   expect_refused(changed("/is_new", 1), {"cart.is_new: is 1, must be true or false"});
   expect_refused(changed("/weight", "heavy"), {"cart.weight: is \"heavy\", must be a number"});
-  expect_refused(changed("/horse", false), {"cart.horse: is false, must be null"});
+  expect_refused(changed("/horse", false), {"cart.horse: is false, must be an integer"});
   expect_refused(changed("/loads", 3), {"cart.loads: is 3, must be a list"});
   expect_refused(changed("/loads/1", 1.5), {"cart.loads.1: is 1.5, must be an integer"});
   expect_refused(changed("/wheels/1", Json::array()),

@@ -163,12 +163,11 @@ TEST_F(LoadTest, TensorsThatDoNotFitAreRefusedByName) {
   for (const auto& [name, tensor] : weights) entries.push_back(entry(name, tensor));
   io::write_safetensors(folder / "m.safetensors", entries, io::to_metadata(header_of(spec)));
   for (const bool is_head_reset : {false, true}) {
-    expect_error(ErrorKind::kData,
-                 {"does not fit vit_mini_28", "missing (blocks.2.mlp.fc1.bias)",
-                  "unexpected (stranger)", "norm.bias is (5), must be (64)"},
-                 [&] {
-                   load(folder / "m.safetensors", {{}, is_head_reset});
-                 });
+    expect_error(
+        ErrorKind::kData,
+        {"does not fit vit_mini_28", "missing (blocks.2.mlp.fc1.bias)", "unexpected (stranger)",
+         "norm.bias is (5), must be (64)"},
+        [&] { load(folder / "m.safetensors", {.open = {}, .is_head_reset = is_head_reset}); });
   }
 }
 
@@ -211,6 +210,45 @@ TEST(InterpolationTest, AgreesWithTheAuthorsCode) {
     const auto ours = resized_grid(input.narrow(0, prefix, from * from), from, side(wanted));
     EXPECT_LT((ours - wanted.narrow(0, prefix, ours.size(0))).abs().max().item<double>(), 1e-12);
   }
+}
+
+TEST_F(LoadTest, AnotherMixerKeepsWhatItCanAndListsWhatIsNew) {
+  const ModelSpec spec = catalog_spec("vit_mini_28");
+  const Weights weights = init(spec, 3);
+  save(folder / "v.safetensors", {spec, {}, default_preprocessing(spec), {}}, weights);
+  LoadOptions options;
+  options.open.overrides = {{"mixer", "linformer"}, {"norm", "res-post"}, {"shortcut", "dense"}};
+  expect_error(ErrorKind::kData, {"missing", "blocks.0-3.attn.proj_k", "adjoin convert"},
+               [&] { load(folder / "v.safetensors", options); });
+  options.is_mixer_reset = true;
+  const Model model = load(folder / "v.safetensors", options);
+  EXPECT_TRUE(torch::equal(model.weights.at("blocks.1.attn.qkv.weight"),
+                           weights.at("blocks.1.attn.qkv.weight")));
+  EXPECT_EQ(model.weights.size(), tensors(model.header.spec).size());
+  ASSERT_EQ(model.notes.size(), 1U);
+  EXPECT_NE(model.notes[0].find("32 tensors start anew"), std::string::npos) << model.notes[0];
+  EXPECT_NE(model.notes[0].find("blocks.0-3.norm3.weight"), std::string::npos);
+}
+
+TEST_F(LoadTest, QueriesAndValuesStayWhenKeysAreSharedAndComeBack) {
+  const ModelSpec spec = catalog_spec("vit_mini_28");
+  const Weights weights = init(spec, 3);
+  save(folder / "v.safetensors", {spec, {}, default_preprocessing(spec), {}}, weights);
+  LoadOptions options;
+  options.is_mixer_reset = true;
+  options.open.overrides = {{"blocks.2.mixer", "lsh"}};
+  const Model shared = load(folder / "v.safetensors", options);
+  const auto& whole = weights.at("blocks.2.attn.qkv.weight");
+  const auto thirds = whole.chunk(3, 0);
+  EXPECT_TRUE(torch::equal(shared.weights.at("blocks.2.attn.qv.weight"),
+                           torch::cat({thirds[0], thirds[2]})));
+  EXPECT_EQ(shared.notes.size(), 3U) << "put together, anew, left out";
+  save(folder / "s.safetensors", shared.header, shared.weights);
+  options.open.overrides = {{"blocks.2.mixer", "softmax"}};
+  const Model back = load(folder / "s.safetensors", options);
+  EXPECT_TRUE(torch::equal(back.weights.at("blocks.2.attn.qkv.weight"),
+                           torch::cat({thirds[0], thirds[0], thirds[2]})));
+  EXPECT_EQ(back.header.spec, spec);
 }
 
 }  // namespace

@@ -32,6 +32,8 @@ TEST_F(RandomSpecTest, TheForwardPassReadsEveryTensorOfTheTable) {
       // Where a head reads the class token alone, nobody reads what patches ask for in the end.
       const bool is_asked = info.name.find(".rel_pos_embed_k.") != std::string::npos;
       if (is_asked && info.block == last) continue;
+      // A hash without numbers is a hash still: all tokens then fall into one bucket.
+      if (info.name.ends_with(".rotations")) continue;
       Weights changed = weights;
       changed.set(info.name, weights.at(info.name) + NAN);
       EXPECT_TRUE(forward(spec, changed, images).logits().isnan().any().item<bool>())

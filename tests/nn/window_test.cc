@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "adjoin/nn/attention/mix.h"
 #include "support/seeded_test.h"
 
 namespace adjoin::nn {
@@ -55,7 +56,7 @@ torch::Tensor brute_force(const Weights& weights, const torch::Tensor& x, const 
                           const Window& window) {
   const auto [grid, size, shift] = window;
   const int64_t tokens = grid * grid;
-  const auto table = weights.at("relative_position_bias_table");
+  const auto table = weights.at("b.attn.relative_position_bias_table");
   auto bias = torch::full({block.heads, tokens, tokens}, -1e300, torch::kFloat64);
   const auto place = [&](int64_t position) {
     return (position - shift + grid) % grid;
@@ -74,14 +75,14 @@ torch::Tensor brute_force(const Weights& weights, const torch::Tensor& x, const 
           table[(dh + size - 1) * (2 * size - 1) + dw + size - 1] + (is_neighbour ? 0 : -100);
     }
   }
-  const auto qkv = torch::linear(x, weights.at("qkv.weight"), weights.at("qkv.bias"))
+  const auto qkv = torch::linear(x, weights.at("b.attn.qkv.weight"), weights.at("b.attn.qkv.bias"))
                        .view({x.size(0), tokens, 3, block.heads, block.head_dim})
                        .permute({2, 0, 3, 1, 4});
   const auto scores =
       torch::matmul(qkv[0], qkv[1].transpose(2, 3)) / std::sqrt(double(block.head_dim));
   const auto mixed = torch::matmul(torch::softmax(scores + bias, -1), qkv[2]);
   return torch::linear(mixed.transpose(1, 2).reshape({x.size(0), tokens, block.attention_dim()}),
-                       weights.at("proj.weight"), weights.at("proj.bias"));
+                       weights.at("b.attn.proj.weight"), weights.at("b.attn.proj.bias"));
 }
 
 class ShiftTest : public SeededTest, public testing::WithParamInterface<Window> {};
@@ -92,12 +93,12 @@ TEST_P(ShiftTest, EqualsDenseAttentionWithABruteForceMask) {
   block.heads = 2;
   block.head_dim = 3;
   Weights weights;
-  weights.set("relative_position_bias_table",
+  weights.set("b.attn.relative_position_bias_table",
               randn64({(2 * window.size - 1) * (2 * window.size - 1), 2}));
-  weights.set("qkv.weight", randn64({18, 5}));
-  weights.set("qkv.bias", randn64({18}));
-  weights.set("proj.weight", randn64({5, 6}));
-  weights.set("proj.bias", randn64({5}));
+  weights.set("b.attn.qkv.weight", randn64({18, 5}));
+  weights.set("b.attn.qkv.bias", randn64({18}));
+  weights.set("b.attn.proj.weight", randn64({5, 6}));
+  weights.set("b.attn.proj.bias", randn64({5}));
   const auto x = randn64({2, window.grid * window.grid, 5});
   Constants constants;
   Context context;
@@ -105,7 +106,9 @@ TEST_P(ShiftTest, EqualsDenseAttentionWithABruteForceMask) {
   const auto attended = [&] {
     const TokenOrder order = window_order(window, torch::kCPU, context);
     const auto in_windows = x.index_select(1, order.tokens);
-    Branch branch = window_attention(weights, "", in_windows, block, window, context);
+    const PlacedBlock placed{"b", &block, 5, x.size(1), window};
+    Branch branch =
+        projected(weights, "b.attn.proj.", mix(placed, weights, in_windows, context), context);
     branch.order = order;
     return settled({torch::zeros_like(x), branch});
   };

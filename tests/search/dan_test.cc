@@ -232,7 +232,7 @@ TEST_F(DanTest, EtaLearnsWithoutDecayAndFasterThanTheNetwork) {
   }
   EXPECT_TRUE(is_found);
   for (const train::ParameterGroup& group : searcher.trainer().parameters().groups()) {
-    if (group.lr_scale == 10) EXPECT_FALSE(group.has_decay);
+    EXPECT_FALSE(group.lr_scale == 10 && group.has_decay);
   }
 }
 

@@ -61,7 +61,7 @@ class MixtureTest : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Minis, MixtureTest,
                          testing::Values("vit_mini_32", "t2t_mini_32", "swin_mini_32",
                                          "vit_mini_28"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& p) { return std::string(p.param); });
 
 TEST_P(MixtureTest, OnePassIsTheSumOverCandidatesInOutputAndAllGradients) {
   Case one(GetParam());
@@ -79,7 +79,8 @@ TEST_P(MixtureTest, OnePassIsTheSumOverCandidatesInOutputAndAllGradients) {
   EXPECT_GT(a[0].abs().max().item<double>(), 1e-6);
   for (size_t i = 0; i < a.size(); ++i) {
     ASSERT_EQ(a[i].defined(), b[i].defined()) << i;
-    if (a[i].defined()) EXPECT_LT(gap(a[i], b[i]), 1e-9) << i;
+    if (!a[i].defined()) continue;
+    EXPECT_LT(gap(a[i], b[i]), 1e-9) << i;
   }
 }
 

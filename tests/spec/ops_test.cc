@@ -106,6 +106,47 @@ class ShapeWalk {
     const int64_t side = 2 * o.window->size - 1;
     expect_tensor(o.bias_table, {side * side, o.heads});
   }
+  void expect_heads(const Heads& heads, int64_t parts) {
+    expect_one_input();
+    EXPECT_EQ(in(), (Shape{out()[0], parts * heads.heads * heads.head_dim}));
+    EXPECT_EQ(out()[1], heads.heads * heads.head_dim);
+  }
+  void check(const LinformerOp& o) {
+    expect_heads(o.heads, 3);
+    const int64_t tokens = o.window ? o.window->tokens() : out()[0];
+    EXPECT_LE(o.k, tokens);
+    const Shape shape = o.is_per_head ? Shape{o.heads.heads, tokens, o.k} : Shape{tokens, o.k};
+    expect_tensor(o.keys, shape);
+    if (o.values != o.keys) expect_tensor(o.values, shape);
+  }
+  void check(const SparseOp& o) { expect_heads(o.heads, 3); }
+  void check(const LshOp& o) {
+    expect_heads(o.heads, 2);
+    const int64_t chunks = lsh_chunks(o.mixer, out()[0]);
+    EXPECT_EQ(chunks % 2, 0);
+    EXPECT_GE(chunks * o.mixer.chunk, out()[0]);
+    expect_tensor(o.rotations, {o.mixer.rounds, o.heads.head_dim, chunks / 2});
+  }
+  void check(const LinearMixerOp& o) {
+    expect_heads(o.heads, 3);
+    EXPECT_TRUE(!o.window || o.window->shift == 0);
+  }
+  void check(const CirculantOp& o) {
+    expect_one_input();
+    EXPECT_EQ(in()[1], o.width);
+    EXPECT_EQ(o.width % o.blocks, 0);
+    EXPECT_EQ(out(), (Shape{in()[0], o.branches * o.width}));
+    expect_tensor(o.weight, {o.branches, o.blocks, o.blocks, o.width / o.blocks});
+    expect_tensor(o.bias, {o.branches * o.width});
+  }
+  void check(const FoldOp& o) {
+    expect_one_input();
+    EXPECT_EQ(in(), (Shape{out()[0], o.parts * out()[1]}));
+  }
+  void check(const ScaleOp&) {
+    expect_one_input();
+    EXPECT_EQ(out(), in());
+  }
   void check(const PerformerOp& o) {
     expect_one_input();
     EXPECT_EQ(in(), (Shape{out()[0], 3 * o.dim}));

@@ -71,16 +71,20 @@ TEST(TensorsTest, OfABlockHaveAxesThatCountItsHeadsHiddenUnitsAndChannels) {
       if (row.block < 0) continue;
       const PlacedBlock& owner = placed.at(row.block);
       EXPECT_TRUE(row.name.starts_with(owner.name + ".")) << row.name << " in " << owner.name;
+      const bool is_per_head =
+          row.name.ends_with("bias_table") || row.name.find(".attn.proj_") != std::string::npos;
+      const bool is_in_blocks = row.axes.size() == 4;
       for (const Axis& axis : row.axes) {
         if (axis.kind == AxisKind::kHeads) {
           EXPECT_EQ(axis.count, owner.block->heads) << row.name;
-          EXPECT_EQ(axis.unit, row.name.ends_with("bias_table") ? 1 : owner.block->head_dim);
+          EXPECT_EQ(axis.unit, is_per_head ? 1 : owner.block->head_dim);
         }
         if (axis.kind == AxisKind::kHidden) {
           EXPECT_EQ(axis.count, owner.block->hidden) << row.name;
         }
         if (axis.kind == AxisKind::kEmbed) {
-          EXPECT_EQ(axis.count, owner.embed_dim) << row.name;
+          EXPECT_EQ(axis.count, is_in_blocks ? owner.block->shortcut->blocks : owner.embed_dim)
+              << row.name;
         }
       }
     }
@@ -98,11 +102,17 @@ TEST(TensorsTest, AreAllOfABlockExactlyWhenTheirNameSaysSo) {
     EXPECT_EQ(count.size(), placed_blocks(spec).size()) << spec.name;
     const std::vector<PlacedBlock> placed = placed_blocks(spec);
     for (const auto& [block, tensors_of_it] : count) {
-      const bool is_relative =
-          placed[static_cast<size_t>(block)].block->mixer.kind == MixerKind::kRelative;
-      EXPECT_EQ(tensors_of_it,
-                (spec.qkv_bias ? 12 : 11) + (is_swin ? 1 : 0) + (is_relative ? 4 : 0))
-          << block;
+      const BlockSpec& of = *placed[static_cast<size_t>(block)].block;
+      int expected = spec.qkv_bias ? 12 : 11;
+      if (of.norm == NormPlacement::kResPost) expected += 2;
+      if (of.shortcut && of.shortcut->branches > 0) expected += 4;
+      if (is_swin && of.mixer.kind == MixerKind::kSoftmax) ++expected;
+      if (of.mixer.kind == MixerKind::kRelative) expected += 4;
+      if (of.mixer.kind == MixerKind::kLsh) ++expected;
+      if (of.mixer.kind == MixerKind::kLinformer) {
+        expected += of.mixer.share == ProjectionShare::kKeyValue ? 1 : 2;
+      }
+      EXPECT_EQ(tensors_of_it, expected) << block;
     }
   }
 }
@@ -116,11 +126,13 @@ TEST(TensorsTest, DecayWhenTheyAreMatricesOrThePatchConvolutionOnly) {
   }
 }
 
-TEST(TensorsTest, AreAllTrainedButSinusoidsAndRandomFeatures) {
+TEST(TensorsTest, AreAllTrainedButSinusoidsRandomFeaturesAndHashes) {
   for (const ModelSpec& spec : many_specs()) {
     for (const TensorInfo& row : tensors(spec)) {
-      const bool is_fixed = row.init.kind == InitKind::kSinusoid ||
-                            (row.name.starts_with("tokens_to_token.") && row.name.ends_with(".w"));
+      const bool is_fixed =
+          row.init.kind == InitKind::kSinusoid ||
+          (row.name.starts_with("tokens_to_token.") && row.name.ends_with(".w")) ||
+          row.name.ends_with(".rotations");
       EXPECT_EQ(row.is_trained, !is_fixed) << spec.name << " " << row.name;
     }
   }
@@ -130,6 +142,7 @@ TEST(TensorsTest, StartWithOnesInNormWeightsAndZerosInBiases) {
   for (const ModelSpec& spec : many_specs()) {
     for (const TensorInfo& row : tensors(spec)) {
       if (row.axes.size() != 1 || row.name == "patch_embed.proj.bias") continue;
+      if (row.name.ends_with("_shortcut.bias")) continue;
       EXPECT_EQ(static_cast<int>(row.init.kind),
                 static_cast<int>(row.name.ends_with("bias") ? InitKind::kZeros : InitKind::kOnes))
           << row.name;

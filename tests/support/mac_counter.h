@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "adjoin/cost/cost.h"
 #include "adjoin/tensor/torch.h"
 
 namespace adjoin {
@@ -44,13 +45,23 @@ class MacCounter {
       total() += 2 * q.numel() * q.size(1);
       return nullptr;
     }
+    if (name == "aten::_fft_r2c") {
+      const auto& x = function.inputs()[0].toTensor();  // weights have four axes, and count nothing
+      if (x.dim() == 3) total() += x.numel() / x.size(2) * fourier_macs(x.size(2));
+      return nullptr;
+    }
+    if (name == "aten::_fft_c2r") {
+      const auto& x = function.inputs()[0].toTensor();
+      total() += x.numel() / x.size(2) * fourier_macs(function.inputs()[3].toInt());
+      return nullptr;
+    }
     if (kOther.contains(name)) throw std::logic_error("MacCounter does not count " + name);
     if (!kProducts.contains(name)) return nullptr;
     const auto inputs = function.inputs();
     const size_t first = name.find("add") == std::string::npos ? 0 : 1;
     const auto& a = inputs[first].toTensor();
     const auto& b = inputs[first + 1].toTensor();
-    total() += a.numel() * b.size(-1);
+    total() += a.numel() * b.size(-1) * (a.is_complex() ? 4 : 1);
     return nullptr;
   }
 

@@ -8,12 +8,14 @@
 namespace adjoin {
 
 /// A random network of `family` (0 ViT, 1 T2T, 2 Swin) whose heads, hidden units and widths are all
-/// multiples of `factor`.
+/// multiples of `factor`, and so are circulant blocks.
 inline ModelSpec random_divisible_spec(uint64_t seed, uint64_t family, int64_t factor) {
   ModelSpec spec = random_spec(3 * seed + family);
   for_each_block(spec, [&](BlockSpec& block) {
     block.heads *= factor;
     block.hidden *= factor;
+    const bool is_circulant = block.shortcut && block.shortcut->kind == ShortcutKind::kCirculant;
+    if (is_circulant) block.shortcut->blocks *= factor;
   });
   std::visit(
       [&](auto& alternative) {

@@ -131,8 +131,81 @@ inline void random_skips(Dice& dice, ModelSpec& spec) {
   }
 }
 
-/// A spec that `validate` accepts; seeds in a row take the families in turn.
-inline ModelSpec random_spec(uint64_t seed) {
+/// A mixer for so many tokens; `is_ordered` where one may look at what came before it alone.
+inline Mixer random_mixer(Dice& dice, MixerKind kind, int64_t tokens, bool is_ordered) {
+  Mixer mixer = default_mixer(kind, tokens);
+  switch (kind) {
+    case MixerKind::kRelative: mixer.distance = dice.between(1, 6); return mixer;
+    case MixerKind::kLinformer:
+      mixer.k = dice.between(1, tokens);
+      mixer.share = static_cast<ProjectionShare>(dice.between(0, 2));
+      return mixer;
+    case MixerKind::kSparseStrided:
+    case MixerKind::kSparseFixed:
+      mixer.stride = dice.between(1, std::min<int64_t>(tokens, 9));
+      mixer.part = static_cast<SparsePart>(dice.between(0, 2));
+      if (kind == MixerKind::kSparseStrided)
+        mixer.band = dice.between(0, std::min<int64_t>(tokens, 20));
+      if (kind == MixerKind::kSparseFixed) mixer.columns = dice.between(1, mixer.stride);
+      break;
+    case MixerKind::kLsh:
+      mixer.chunk = dice.between(1, tokens);
+      mixer.rounds = dice.between(1, 3);
+      break;
+    case MixerKind::kSoftmax: return mixer;
+    case MixerKind::kLinear:
+    case MixerKind::kRecurrent: break;
+  }
+  mixer.is_causal = is_ordered && dice.coin();
+  const bool is_blind = kind == MixerKind::kSparseFixed && mixer.part == SparsePart::kFar;
+  if (is_blind) mixer.is_causal = false;
+  return mixer;
+}
+
+inline Shortcut random_shortcut(Dice& dice, int64_t embed_dim) {
+  Shortcut shortcut;
+  shortcut.branches = dice.between(0, 3);
+  do shortcut.blocks = dice.between(1, 6);
+  while (embed_dim % shortcut.blocks != 0);
+  shortcut.has_gelu = dice.coin();
+  shortcut.scale = dice.coin() ? 1 : 0.75;
+  if (dice.coin()) {
+    shortcut.kind = ShortcutKind::kDense;
+    shortcut.blocks = Shortcut{}.blocks;
+  }
+  return shortcut;
+}
+
+/// Norms, mixers and shortcuts for the blocks of a network that is otherwise whole.
+inline void random_block_parts(Dice& dice, ModelSpec& spec) {
+  const bool is_ordered = std::visit(
+      [](const auto& family) {
+        if constexpr (requires { family.pool; }) return family.pool == PoolKind::kAvg;
+        return false;
+      },
+      spec.family);
+  const ModelSpec whole = spec;
+  const std::vector<PlacedBlock> placed = placed_blocks(whole);
+  size_t index = 0;
+  for_each_block(spec, [&](BlockSpec& block) {
+    const PlacedBlock& here = placed[index++];
+    if (dice.coin()) block.norm = static_cast<NormPlacement>(dice.between(0, 3));
+    if (dice.between(0, 2) == 0) block.shortcut = random_shortcut(dice, here.embed_dim);
+    if (dice.coin()) return;
+    if (!here.window) {
+      const auto kind = static_cast<MixerKind>(dice.between(0, 7));
+      block.mixer = random_mixer(dice, kind, here.tokens, is_ordered);
+    } else if (here.window->shift == 0) {
+      constexpr MixerKind kKinds[] = {MixerKind::kLinformer, MixerKind::kLinear,
+                                      MixerKind::kRecurrent};
+      block.mixer = random_mixer(dice, kKinds[dice.between(0, 2)], here.window->tokens(), false);
+    }
+  });
+}
+
+/// A spec that `validate` accepts, of blocks as ViT, AutoFormer and Swin have them; seeds in a row
+/// take the families in turn.
+inline ModelSpec random_plain_spec(uint64_t seed) {
   Dice dice(seed);
   ModelSpec spec;
   spec.in_chans = dice.between(1, 4);
@@ -146,6 +219,14 @@ inline ModelSpec random_spec(uint64_t seed) {
   }
   spec.name = "random_" + std::string(family_name(spec)) + "_" + std::to_string(seed);
   random_skips(dice, spec);
+  return spec;
+}
+
+/// The same with blocks of every kind.
+inline ModelSpec random_spec(uint64_t seed) {
+  ModelSpec spec = random_plain_spec(seed);
+  Dice dice(seed + 1);
+  random_block_parts(dice, spec);
   return spec;
 }
 

@@ -34,7 +34,7 @@ class SlicingRule {
     for (const PlacedBlock& block : placed_blocks(small_)) {
       if (!name.starts_with(block.name + ".")) continue;
       return in_block(name.substr(block.name.size() + 1), *block.block, *origin_of(block).block,
-                      block.embed_dim);
+                      block.embed_dim, factor_);
     }
     return outside(name);
   }
@@ -66,19 +66,35 @@ class SlicingRule {
   }
 
   static std::vector<torch::Tensor> in_block(const std::string& name, const BlockSpec& small,
-                                             const BlockSpec& large, int64_t width) {
+                                             const BlockSpec& large, int64_t width,
+                                             int64_t factor) {
     const int64_t d = large.head_dim;
     const auto qkv = of_each(3, large.heads * d, small.heads * d);
     if (name == "attn.qkv.weight") return {qkv, first(width)};
     if (name == "attn.qkv.bias") return {qkv};
     if (name == "attn.proj.weight") return {first(width), first(small.heads * d)};
+    const auto qv = of_each(2, large.heads * d, small.heads * d);
+    if (name == "attn.qv.weight") return {qv, first(width)};
+    if (name == "attn.qv.bias") return {qv};
+    if (name == "attn.rotations") return {{}, {}, {}};
+    if (name == "attn.proj_k" || name == "attn.proj_v") {
+      const bool is_per_head = small.mixer.share == ProjectionShare::kNone;
+      return is_per_head ? std::vector<torch::Tensor>{first(small.heads), {}, {}}
+                         : std::vector<torch::Tensor>{{}, {}};
+    }
+    if (name.starts_with("attn_shortcut.") || name.starts_with("mlp_shortcut.")) {
+      const auto columns = of_each(small.shortcut->branches, width * factor, width);
+      if (name.ends_with(".bias")) return {columns};
+      if (small.shortcut->kind == ShortcutKind::kDense) return {columns, first(width)};
+      return {{}, first(small.shortcut->blocks), first(small.shortcut->blocks), {}};
+    }
     if (name == "attn.relative_position_bias_table") return {{}, first(small.heads)};
     if (name.starts_with("attn.rel_pos_embed_")) return {{}, {}};
     if (name == "mlp.fc1.weight") return {first(small.hidden), first(width)};
     if (name == "mlp.fc1.bias") return {first(small.hidden)};
     if (name == "mlp.fc2.weight") return {first(width), first(small.hidden)};
     if (is(name, {"norm1.weight", "norm1.bias", "norm2.weight", "norm2.bias", "attn.proj.bias",
-                  "mlp.fc2.bias"})) {
+                  "mlp.fc2.bias", "norm3.weight", "norm3.bias"})) {
       return {first(width)};
     }
     throw std::runtime_error("no rule for " + name);

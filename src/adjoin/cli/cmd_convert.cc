@@ -62,7 +62,11 @@ void note_not_finite(models::Model& model) {
 int run_convert(Args args) {
   CLI::App app(
       "Reads a checkpoint (.pth, .safetensors, a folder of the Hub; timm's or the authors' names), "
-      "checks that it fits its network, and writes one .safetensors that says what it is.",
+      "checks that it fits its network, and writes one .safetensors that says what it is. With "
+      "--set "
+      "model.mixer, model.norm or model.shortcut it becomes another network: what fits is kept, "
+      "what "
+      "is new is listed.",
       "convert");
   std::string in, out, layout_name = "timm", dtype_name, classes;
   ModelOptions options;
@@ -85,7 +89,8 @@ int run_convert(Args args) {
   from_json(layout_name, layout, "--layout");
   const auto dtype = dtype_name.empty() ? torch::kFloat32 : parse_stored_dtype(dtype_name);
 
-  models::Model model = models::load(in, {options.open(), options.is_head_reset});
+  models::Model model = models::load(
+      in, {.open = options.open(), .is_head_reset = options.is_head_reset, .is_mixer_reset = true});
   const std::string parent = models::content_hash(model.weights);
   note_not_finite(model);
   if (!dtype_name.empty()) model.weights = stored_as(model.weights, dtype);

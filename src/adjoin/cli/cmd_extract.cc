@@ -98,7 +98,8 @@ int run_extract(Args args) {
     throw Error(ErrorKind::kUsage,
                 "extract: say which small network is meant: --alpha, --alphas or --keep");
   }
-  const models::Model large = models::load(std::move(file), options.is_head_reset);
+  const models::Model large =
+      models::load(std::move(file), {.open = {}, .is_head_reset = options.is_head_reset});
   io::ModelHeader header = large.header;
   header.spec = part->spec;
   header.provenance.parent = models::content_hash(large.weights);

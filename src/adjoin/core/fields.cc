@@ -56,8 +56,4 @@ void from_json(const Json& json, std::string& value, const std::string& path, Ra
   value = json.get<std::string>();
 }
 
-void from_json(const Json& json, std::nullptr_t&, const std::string& path, Range) {
-  if (!json.is_null()) throw_wrong_type(path, "null", json);
-}
-
 }  // namespace adjoin

@@ -12,8 +12,9 @@
 //   from_json(json, split, "model.tokens.splits.0");   // strict: missing, extra and wrong are
 //   errors
 //
-// A member can be a bool, int64_t, double, string, an enum with `kEnumNames`, nullptr_t, a vector
-// of these, or another struct with `fields`. Errors are Error(kConfig) and open with the path.
+// A member can be a bool, int64_t, double, string, an enum with `kEnumNames`, another struct with
+// `fields`, a vector of these, or an optional, which is null without a value. Errors are
+// Error(kConfig) and open with the path.
 
 #include <fmt/format.h>
 
@@ -21,6 +22,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -75,13 +77,15 @@ inline Json to_json(bool value) { return value; }
 inline Json to_json(int64_t value) { return value; }
 inline Json to_json(double value) { return value; }
 inline Json to_json(const std::string& value) { return value; }
-inline Json to_json(std::nullptr_t) { return nullptr; }
 
 template <class E>
 requires std::is_enum_v<E> Json to_json(E value) { return std::string(enum_name(value)); }
 
 template <class T>
 Json to_json(const std::vector<T>& values);
+
+template <class T>
+Json to_json(const std::optional<T>& value);
 
 template <class T>
 requires std::is_class_v<T> Json to_json(const T& value);
@@ -104,6 +108,11 @@ Json to_json(const std::vector<T>& values) {
 }
 
 template <class T>
+Json to_json(const std::optional<T>& value) {
+  return value ? to_json(*value) : Json(nullptr);
+}
+
+template <class T>
 requires std::is_class_v<T> Json to_json(const T& value) {
   JsonWriter writer;
   T copy = value;  // `fields` lists members for reading too, so it takes them by reference
@@ -117,7 +126,6 @@ void from_json(const Json& json, bool& value, const std::string& path, Range = {
 void from_json(const Json& json, int64_t& value, const std::string& path, Range range = {});
 void from_json(const Json& json, double& value, const std::string& path, Range range = {});
 void from_json(const Json& json, std::string& value, const std::string& path, Range = {});
-void from_json(const Json& json, std::nullptr_t& value, const std::string& path, Range = {});
 
 template <class E>
 requires std::is_enum_v<E>
@@ -137,6 +145,10 @@ void from_json(const Json& json, E& value, const std::string& path, Range = {}) 
 
 template <class T>
 void from_json(const Json& json, std::vector<T>& values, const std::string& path, Range range = {});
+
+template <class T>
+void from_json(const Json& json, std::optional<T>& value, const std::string& path,
+               Range range = {});
 
 template <class T>
 requires std::is_class_v<T>
@@ -186,6 +198,12 @@ void from_json(const Json& json, std::vector<T>& values, const std::string& path
   for (size_t i = 0; i < values.size(); ++i) {
     from_json(json[i], values[i], path + "." + std::to_string(i), range);
   }
+}
+
+template <class T>
+void from_json(const Json& json, std::optional<T>& value, const std::string& path, Range range) {
+  value.reset();
+  if (!json.is_null()) from_json(json, value.emplace(), path, range);
 }
 
 template <class T>

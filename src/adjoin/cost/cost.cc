@@ -1,6 +1,9 @@
 #include "adjoin/cost/cost.h"
 
+#include <cmath>
+
 #include "adjoin/spec/relative.h"
+#include "adjoin/spec/sparse.h"
 
 namespace adjoin {
 namespace {
@@ -35,6 +38,65 @@ Macs attention_macs(const AttentionOp& attention, int64_t tokens) {
   return {.attention_qk = each, .attention_av = each};
 }
 
+/// Keys that a query is compared with, all heads' queries together.
+int64_t compared(const SparseOp& op, int64_t tokens) {
+  const SparseLayout layout = sparse_layout(op.mixer, tokens);
+  return op.heads.heads * layout.padded * (layout.near + layout.far);
+}
+
+int64_t compared(const LshOp& op, int64_t tokens) {
+  const int64_t padded = lsh_chunks(op.mixer, tokens) * op.mixer.chunk;
+  return op.heads.heads * op.mixer.rounds * padded * 2 * op.mixer.chunk;
+}
+
+int64_t compared(const LinformerOp& op, int64_t tokens) { return op.heads.heads * tokens * op.k; }
+
+/// Only inside the groups of a causal sum.
+int64_t compared(const LinearMixerOp& op, int64_t tokens) {
+  const bool is_grouped = op.mixer.kind == MixerKind::kLinear && op.mixer.is_causal;
+  if (!is_grouped) return 0;
+  return op.heads.heads * linear_groups(tokens) * kLinearGroup * kLinearGroup;
+}
+
+Macs mixer_macs(const LinformerOp& op, int64_t tokens) {
+  const int64_t each = compared(op, tokens) * op.heads.head_dim;
+  return {.attention_qk = each, .attention_av = each, .attention_other = 2 * each};
+}
+
+Macs mixer_macs(const SparseOp& op, int64_t tokens) {
+  const int64_t each = compared(op, tokens) * op.heads.head_dim;
+  return {.attention_qk = each, .attention_av = each};
+}
+
+Macs mixer_macs(const LshOp& op, int64_t tokens) {
+  const int64_t each = compared(op, tokens) * op.heads.head_dim;
+  const int64_t hashes = op.mixer.rounds * lsh_chunks(op.mixer, tokens) / 2;
+  return {.attention_qk = each,
+          .attention_av = each,
+          .attention_other = op.heads.heads * tokens * op.heads.head_dim * hashes};
+}
+
+/// Sums of keys and values, and what queries see of them.
+Macs mixer_macs(const LinearMixerOp& op, int64_t tokens) {
+  const auto [heads, dim, scale] = op.heads;
+  const int64_t pairs = compared(op, tokens) * dim;
+  const bool is_grouped = pairs > 0;
+  const int64_t summed = !is_grouped                  ? tokens
+                         : linear_groups(tokens) == 1 ? 0
+                                                      : linear_groups(tokens) * kLinearGroup;
+  const int64_t each = heads * summed * dim * dim;
+  return {.attention_qk = each + pairs,
+          .attention_av = each + pairs,
+          .attention_other = heads * summed * dim};
+}
+
+Macs circulant_macs(const CirculantOp& op, int64_t tokens) {
+  const int64_t size = op.width / op.blocks;
+  const int64_t transforms = (1 + op.branches) * op.blocks;
+  const int64_t products = 4 * op.branches * op.blocks * op.blocks * (size / 2 + 1);
+  return {.shortcut = tokens * (transforms * fourier_macs(size) + products)};
+}
+
 Macs performer_macs(const PerformerOp& performer, int64_t tokens) {
   const int64_t each = tokens * performer.dim * performer.features;
   return {.performer_features = 2 * each,
@@ -52,10 +114,21 @@ int64_t activations(const Op& op) {
   if (const auto* performer = std::get_if<PerformerOp>(&op.detail)) {
     return out + 2 * op.shape[0] * performer->features;
   }
-  return out;
+  return std::visit(
+      [&](const auto& detail) {
+        if constexpr (requires { compared(detail, op.shape[0]); }) {
+          return out + compared(detail, op.shape[0]);
+        }
+        return out;
+      },
+      op.detail);
 }
 
 }  // namespace
+
+int64_t fourier_macs(int64_t m) {
+  return std::llround(2 * static_cast<double>(m) * std::log2(static_cast<double>(m)));
+}
 
 Macs& Macs::operator+=(const Macs& other) {
   linear += other.linear;
@@ -66,6 +139,8 @@ Macs& Macs::operator+=(const Macs& other) {
   performer_kv += other.performer_kv;
   performer_q_kv += other.performer_q_kv;
   performer_norm += other.performer_norm;
+  attention_other += other.attention_other;
+  shortcut += other.shortcut;
   return *this;
 }
 
@@ -76,7 +151,14 @@ Macs macs(const Op& op) {
           [&](const PatchEmbedOp& o) { return Macs{.conv = out * o.in_chans * o.patch * o.patch}; },
           [&](const LinearOp& o) { return Macs{.linear = out * o.in_features}; },
           [&](const AttentionOp& o) { return attention_macs(o, op.shape[0]); },
+          [&](const LinformerOp& o) { return mixer_macs(o, op.shape[0]); },
+          [&](const SparseOp& o) { return mixer_macs(o, op.shape[0]); },
+          [&](const LshOp& o) { return mixer_macs(o, op.shape[0]); },
+          [&](const LinearMixerOp& o) { return mixer_macs(o, op.shape[0]); },
+          [&](const CirculantOp& o) { return circulant_macs(o, op.shape[0]); },
           [&](const PerformerOp& o) { return performer_macs(o, op.shape[0]); },
+          [](const FoldOp&) { return Macs{}; },
+          [](const ScaleOp&) { return Macs{}; },
           [](const UnfoldOp&) { return Macs{}; },
           [](const NormOp&) { return Macs{}; },
           [](const SliceOp&) { return Macs{}; },

@@ -1,7 +1,8 @@
 #pragma once
 
 // What a network costs, counted from tensors(spec) and ops(spec): parameters, multiply-accumulates,
-// bytes. One MAC is one multiply-add; biases, norms, softmax, GELU and additions count nothing.
+// bytes. One MAC is one multiply-add; biases, norms, softmax, GELU and additions count nothing. A
+// complex product counts four, a Fourier transform of m numbers 2 m log2 m.
 
 #include <string>
 #include <vector>
@@ -22,14 +23,19 @@ struct Macs {
   int64_t performer_kv = 0;
   int64_t performer_q_kv = 0;
   int64_t performer_norm = 0;
+  int64_t attention_other = 0;  ///< projections of tokens, hashes, what sums are divided by
+  int64_t shortcut = 0;         ///< circulant: two transforms and a product between them
 
-  int64_t without_attention() const { return linear + conv; }
+  int64_t without_attention() const { return linear + conv + shortcut; }
   int64_t total() const {
-    return linear + conv + attention_qk + attention_av + performer_features + performer_kv +
-           performer_q_kv + performer_norm;
+    return without_attention() + attention_qk + attention_av + performer_features + performer_kv +
+           performer_q_kv + performer_norm + attention_other;
   }
   Macs& operator+=(const Macs& other);
 };
+
+/// Of a Fourier transform of m numbers.
+int64_t fourier_macs(int64_t m);
 
 /// Of one op for one image.
 Macs macs(const Op& op);

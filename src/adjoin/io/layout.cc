@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -64,26 +65,6 @@ std::string ranges(const std::set<int64_t>& numbers) {
     parts.push_back(first == last ? std::to_string(first) : fmt::format("{}-{}", first, last));
   }
   return join(parts, ",");
-}
-
-/// Names with those of several blocks written as one: "blocks.0-11.norm1.weight".
-std::vector<std::string> gathered(const std::vector<std::string>& names) {
-  std::map<std::pair<std::string, std::string>, std::set<int64_t>> blocks;
-  for (const std::string& name : names) {
-    if (const auto split = numbered(name)) {
-      blocks[{split->before, split->after}].insert(split->number);
-    }
-  }
-  std::vector<std::string> result;
-  for (const std::string& name : names) {
-    const auto split = numbered(name);
-    if (!split) {
-      result.push_back(name);
-    } else if (auto node = blocks.extract({split->before, split->after})) {  // at its first block
-      result.push_back(split->before + ranges(node.mapped()) + split->after);
-    }
-  }
-  return result;
 }
 
 std::string counted(size_t count, std::string_view verdict, const std::vector<std::string>& names) {
@@ -168,6 +149,10 @@ void check_fit(const Fit& fit, const ModelSpec& spec, const std::string& origin)
         "starts a new head",
         stored.shape[0]);
   }
+  const bool is_of_other_kind =
+      !fit.missing.empty() && std::all_of(fit.missing.begin(), fit.missing.end(),
+                                          [](const TensorInfo& t) { return is_of_kind(t.name); });
+  if (is_of_other_kind) advice += "; adjoin convert starts what another mixer or norm needs anew";
   throw Error(ErrorKind::kData,
               fmt::format("{}: does not fit {}: {}{}", origin, spec.name, describe(fit), advice));
 }
@@ -196,6 +181,35 @@ std::optional<Resize> as_resize(const ModelSpec& spec, const Misfit& misfit) {
   resize.from = *from;
   resize.to = *to;
   return resize;
+}
+
+std::vector<std::string> gathered(const std::vector<std::string>& names) {
+  std::map<std::pair<std::string, std::string>, std::set<int64_t>> blocks;
+  for (const std::string& name : names) {
+    if (const auto split = numbered(name)) {
+      blocks[{split->before, split->after}].insert(split->number);
+    }
+  }
+  std::vector<std::string> result;
+  for (const std::string& name : names) {
+    const auto split = numbered(name);
+    if (!split) {
+      result.push_back(name);
+    } else if (auto node = blocks.extract({split->before, split->after})) {  // at its first block
+      result.push_back(split->before + ranges(node.mapped()) + split->after);
+    }
+  }
+  return result;
+}
+
+bool is_of_kind(const std::string& name) {
+  constexpr std::string_view kParts[] = {".norm3.",         ".attn.qkv.",
+                                         ".attn.qv.",       ".attn_shortcut.",
+                                         ".mlp_shortcut.",  ".attn.proj_k",
+                                         ".attn.proj_v",    ".attn.rotations",
+                                         ".rel_pos_embed_", ".relative_position_bias_table"};
+  return std::any_of(std::begin(kParts), std::end(kParts),
+                     [&](std::string_view part) { return name.find(part) != std::string::npos; });
 }
 
 bool is_head(const std::string& name) {

@@ -59,6 +59,13 @@ std::optional<Resize> as_resize(const ModelSpec& spec, const Misfit& misfit);
 /// Whether the tensor belongs to a classifier head.
 bool is_head(const std::string& name);
 
+/// Whether the tensor is one that blocks have or not, by the kind of their mixer, their norms and
+/// their shortcut.
+bool is_of_kind(const std::string& name);
+
+/// Names with those of several blocks written as one: "blocks.0-11.norm1.weight".
+std::vector<std::string> gathered(const std::vector<std::string>& names);
+
 /// Whether a name of the file opens with `prefix`.
 bool has_prefix(const TensorFile& file, std::string_view prefix);
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "adjoin/core/error.h"
 #include "adjoin/core/hash.h"
 #include "adjoin/io/safetensors.h"
@@ -75,6 +77,56 @@ void take_new_heads(io::Fit& fit, Model& model, torch::ScalarType type, uint64_t
   std::erase_if(fit.misfits, [&](const io::Misfit& misfit) { return start(misfit.wanted); });
 }
 
+/// Thirds of q and v for a mixer whose queries are its keys, and back.
+torch::Tensor thirds_of(const std::string& name, const torch::Tensor& from) {
+  const bool is_to_two = name.find(".attn.qv.") != std::string::npos;
+  const auto parts = from.chunk(is_to_two ? 3 : 2, 0);
+  return is_to_two ? torch::cat({parts[0], parts[2]}) : torch::cat({parts[0], parts[0], parts[1]});
+}
+
+/// Starts what another mixer, norm or shortcut needs, from the file where it can, else anew; leaves
+/// out what it does not need. Takes all this out of `fit`.
+void take_new_kind(const io::TensorFile& file, io::Fit& fit, Model& model, uint64_t seed) {
+  if (model.weights.size() == 0) return;
+  const auto type = model.weights.begin()->second.scalar_type();
+  std::vector<std::string> kept, started;
+  const auto start = [&](const TensorInfo& info) {
+    if (!io::is_of_kind(info.name)) return false;
+    const size_t qkv = info.name.find(".attn.qkv.");
+    const size_t qv = info.name.find(".attn.qv.");
+    std::string other = info.name;
+    if (qkv != std::string::npos) other.replace(qkv, 10, ".attn.qv.");
+    if (qv != std::string::npos) other.replace(qv, 9, ".attn.qkv.");
+    const auto found = other == info.name ? file.tensors.end() : file.tensors.find(other);
+    if (found != file.tensors.end()) {
+      const auto value = thirds_of(info.name, as_tensor(found->second, file.file));
+      if (value.sizes() == info.shape()) {
+        model.weights.set(info.name, value);
+        kept.push_back(info.name);
+        return true;
+      }
+    }
+    model.weights.set(info.name, init_tensor(info, seed).to(type));
+    started.push_back(info.name);
+    return true;
+  };
+  std::erase_if(fit.missing, start);
+  std::erase_if(fit.misfits, [&](const io::Misfit& misfit) { return start(misfit.wanted); });
+  const auto first_unused =
+      std::stable_partition(fit.unexpected.begin(), fit.unexpected.end(),
+                            [](const std::string& name) { return !io::is_of_kind(name); });
+  const std::vector<std::string> unused(first_unused, fit.unexpected.end());
+  fit.unexpected.erase(first_unused, fit.unexpected.end());
+  const auto note = [&](const std::vector<std::string>& names, std::string_view what) {
+    if (names.empty()) return;
+    model.notes.push_back(
+        fmt::format("{} {}: {}", names.size(), what, fmt::join(io::gathered(names), ", ")));
+  };
+  note(kept, "tensors are put together from what the file has");
+  note(started, "tensors start anew");
+  note(unused, "tensors of the file are left out");
+}
+
 }  // namespace
 
 torch::Tensor resized_grid(const torch::Tensor& grid, int64_t from, int64_t to) {
@@ -101,16 +153,17 @@ torch::Tensor as_tensor(const io::StoredTensor& stored, const io::FileBytes& fil
   return copy.as_strided(stored.shape, stored.strides);
 }
 
-Model load(io::ModelFile file, bool is_head_reset, std::optional<uint64_t> seed) {
+Model load(io::ModelFile file, const LoadOptions& options) {
   Model model{std::move(file.header), {}, std::move(file.notes)};
   const io::FileBytes& bytes = file.content.file;
   io::Fit fit = io::fit(model.header.spec, file.content);
   for (const auto& [name, stored] : fit.found) model.weights.set(name, as_tensor(*stored, bytes));
   take_resized(bytes, fit, model);
-  if (is_head_reset && model.weights.size() > 0) {
-    take_new_heads(fit, model, model.weights.begin()->second.scalar_type(),
-                   seed.value_or(static_cast<uint64_t>(model.header.provenance.seed)));
+  const uint64_t seed = options.seed.value_or(static_cast<uint64_t>(model.header.provenance.seed));
+  if (options.is_head_reset && model.weights.size() > 0) {
+    take_new_heads(fit, model, model.weights.begin()->second.scalar_type(), seed);
   }
+  if (options.is_mixer_reset) take_new_kind(file.content, fit, model, seed);
   io::check_fit(fit, model.header.spec, bytes.origin);
   if (!fit.buffers.empty()) {
     model.notes.push_back(fmt::format("{} buffers are left out: they are computed anew (last: {})",
@@ -120,7 +173,7 @@ Model load(io::ModelFile file, bool is_head_reset, std::optional<uint64_t> seed)
 }
 
 Model load(const std::string& path, const LoadOptions& options) {
-  return load(io::open_model(path, options.open), options.is_head_reset, options.seed);
+  return load(io::open_model(path, options.open), options);
 }
 
 void save(const std::string& path, const io::ModelHeader& header, const Weights& weights,

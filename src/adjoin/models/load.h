@@ -19,6 +19,8 @@ struct LoadOptions {
   io::OpenOptions open;
   bool is_head_reset = false;         ///< a head of another class count, or none, starts anew
   std::optional<uint64_t> seed = {};  ///< of a new head; the file's own if not given
+  bool is_mixer_reset = false;  ///< what another mixer, norm or shortcut than the file's needs
+                                ///< starts anew, what it does not need is left out
 };
 
 struct Model {
@@ -33,8 +35,8 @@ struct Model {
 /// every tensor that is missing, unexpected or of another shape.
 Model load(const std::string& path, const LoadOptions& options = {});
 
-/// Fits the tensors of an opened file to its network.
-Model load(io::ModelFile file, bool is_head_reset, std::optional<uint64_t> seed = {});
+/// Fits the tensors of an opened file to its network; `options.open` was applied already.
+Model load(io::ModelFile file, const LoadOptions& options);
 
 /// Writes one safetensors file, whole or not at all, in the type the weights have.
 void save(const std::string& path, const io::ModelHeader& header, const Weights& weights,

@@ -95,6 +95,23 @@ Values gather(const Node& node, const Values& in) {
   return {picked.view(shape)};
 }
 
+/// To a common shape: each axis as long as the longer of the two.
+Values expand(const Node& /*node*/, const Values& in) {
+  return {in[0].expand(at::infer_size(in[0].sizes(), numbers(in[1])))};
+}
+
+Values top_k(const Node& node, const Values& in) {
+  auto [values, places] = in[0].topk(numbers(in[1]).at(0), node.integer("axis", -1),
+                                     node.integer("largest", 1) != 0, /*sorted=*/true);
+  return {values, places};
+}
+
+/// Sums along an axis, of what stands before where it is exclusive.
+Values cumulative_sum(const Node& node, const Values& in) {
+  const auto sums = in[0].cumsum(numbers(in[1]).at(0));
+  return {node.integer("exclusive", 0) != 0 ? sums - in[0] : sums};
+}
+
 /// The operators that io/onnx writes.
 const std::map<std::string, Operator>& operators() {
   static const std::map<std::string, Operator> table = {
@@ -124,8 +141,33 @@ const std::map<std::string, Operator>& operators() {
       {"Concat",
        {1, [](const Node& node,
               const Values& in) { return Values{torch::cat(in, node.integer("axis", 0))}; }}},
-      {"Expand",
-       {2, [](const Node&, const Values& in) { return Values{in[0].expand(numbers(in[1]))}; }}},
+      {"Expand", {2, expand}},
+      {"TopK", {2, top_k}},
+      {"CumSum", {2, cumulative_sum}},
+      {"Neg", {1, [](const Node&, const Values& in) { return Values{-in[0]}; }}},
+      {"Sqrt", {1, [](const Node&, const Values& in) { return Values{torch::sqrt(in[0])}; }}},
+      {"Elu", {1, [](const Node&, const Values& in) { return Values{torch::elu(in[0])}; }}},
+      {"Equal", {2, [](const Node&, const Values& in) { return Values{in[0] == in[1]}; }}},
+      {"Greater", {2, [](const Node&, const Values& in) { return Values{in[0] > in[1]}; }}},
+      {"GreaterOrEqual", {2, [](const Node&, const Values& in) { return Values{in[0] >= in[1]}; }}},
+      {"Or", {2, [](const Node&, const Values& in) { return Values{in[0] | in[1]}; }}},
+      {"Where",
+       {3,
+        [](const Node&, const Values& in) { return Values{torch::where(in[0], in[1], in[2])}; }}},
+      {"ArgMax",
+       {1,
+        [](const Node& node, const Values& in) {
+          return Values{in[0].argmax(node.integer("axis", 0), node.integer("keepdims", 1) != 0)};
+        }}},
+      {"GatherElements",
+       {2, [](const Node& node,
+              const Values& in) { return Values{in[0].gather(node.integer("axis", 0), in[1])}; }}},
+      {"Log", {1, [](const Node&, const Values& in) { return Values{torch::log(in[0])}; }}},
+      {"ReduceMax",
+       {1,
+        [](const Node& node, const Values& in) {
+          return Values{in[0].amax(node.integers("axes"), node.integer("keepdims", 1) != 0)};
+        }}},
       {"Shape",
        {1,
         [](const Node&, const Values& in) { return Values{torch::tensor(in[0].sizes().vec())}; }}},

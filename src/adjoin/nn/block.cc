@@ -1,57 +1,103 @@
 #include "adjoin/nn/block.h"
 
-#include <cmath>
 #include <map>
 
-#include "adjoin/nn/attention/heads.h"
-#include "adjoin/nn/attention/relative.h"
-#include "adjoin/nn/attention/softmax.h"
+#include "adjoin/nn/attention/mix.h"
 #include "adjoin/nn/attention/window.h"
+#include "adjoin/nn/linear.h"
 #include "adjoin/nn/mlp.h"
 #include "adjoin/nn/recompute.h"
+#include "adjoin/nn/shortcut.h"
+#include "adjoin/spec/tensors.h"
 
 namespace adjoin::nn {
 namespace {
 
-Branch attention(const PlacedBlock& placed, const Weights& weights, const std::string& prefix,
-                 const torch::Tensor& x, const Context& context) {
-  const BlockSpec& spec = *placed.block;
-  if (placed.window) return window_attention(weights, prefix, x, spec, *placed.window, context);
-  const double scale = 1 / std::sqrt(static_cast<double>(spec.head_dim));
-  const auto heads = project_heads(weights, prefix + "qkv.", x, spec.heads);
-  const auto mixed =  // (B, H, N, d)
-      spec.mixer.kind == MixerKind::kRelative
-          ? relative_attention(weights, prefix, heads[0], heads[1], heads[2], scale,
-                               spec.mixer.distance, context)
-          : scaled_dot_product(heads[0], heads[1], heads[2], scale, {});
-  return projected(weights, prefix + "proj.", mixed.transpose(1, 2).flatten(2), context);
+/// One half of a block: where its norms stand, and what it is made of.
+struct Half {
+  const PlacedBlock& placed;
+  HalfNorms norms;
+  const char* shortcut;
+  double norm_eps;
+  const Weights& weights;
+  const Context& context;
+
+  std::string name(const char* part) const { return placed.name + "." + part; }
+
+  /// What the branch reads of the stream, its tokens in an order.
+  torch::Tensor read(Stream& x, const TokenOrder& order) const {
+    if (norms.before != nullptr) {
+      return next_norm(x, weights, name(norms.before), norm_eps, context, order);
+    }
+    x = {settled(x)};
+    return order.tokens.defined() ? x.sum.index_select(1, order.tokens) : x.sum;
+  }
+
+  /// The stream with what the branch gives for what it read.
+  Stream add(Stream x, const torch::Tensor& seen, Branch branch, const TokenOrder& order) const {
+    if (norms.after != nullptr) {
+      const auto whole = branch.bias.defined() ? branch.value + branch.bias : branch.value;
+      branch = {layer_norm(weights, name(norms.after), whole, norm_eps, context), {}, {}, {}};
+    }
+    branch.scale = drop_path(x.sum.size(0), x.sum, placed.block->drop_path, context);
+    branch.order = order;
+    const auto& augmented = placed.block->shortcut;
+    if (augmented) x = with_shortcut(std::move(x), seen, branch, *augmented);
+    x.branch = std::move(branch);
+    if (norms.last == nullptr) return x;
+    return {layer_norm(weights, name(norms.last), settled(x), norm_eps, context)};
+  }
+
+ private:
+  /// Adds the shortcut's branches to the sum, and scales it and the branch that is yet to come.
+  Stream with_shortcut(Stream x, const torch::Tensor& seen, Branch& branch,
+                       const Shortcut& augmented) const {
+    if (augmented.branches > 0) {
+      const Branch more{
+          shortcut_branches(weights, name(shortcut) + ".", augmented, seen), {}, {}, branch.order};
+      x = {settled({x.sum, more})};
+    }
+    if (augmented.scale == 1) return x;
+    branch.scale = branch.scale.defined() ? branch.scale * augmented.scale
+                                          : x.sum.new_full({x.sum.size(0)}, augmented.scale);
+    return {x.sum * augmented.scale};
+  }
+};
+
+Half attention_half(const PlacedBlock& placed, double norm_eps, const Weights& weights,
+                    const Context& context) {
+  return {placed, attention_norms(placed.block->norm), kShortcuts[0], norm_eps, weights, context};
 }
 
-/// The stream with a branch that is yet to be added.
-Stream with_branch(Stream x, Branch branch, const TokenOrder& order, double drop_rate,
-                   const Context& context) {
-  branch.scale = drop_path(x.sum.size(0), x.sum, drop_rate, context);
-  branch.order = order;
-  x.branch = std::move(branch);
-  return x;
+Half mlp_half(const PlacedBlock& placed, double norm_eps, const Weights& weights,
+              const Context& context) {
+  return {placed, mlp_norms(placed.block->norm), kShortcuts[1], norm_eps, weights, context};
 }
 
 }  // namespace
 
 Stream attend(const PlacedBlock& placed, double norm_eps, const Weights& weights, Stream x,
               const Context& context) {
+  const Half half = attention_half(placed, norm_eps, weights, context);
   const TokenOrder order =
       placed.window ? window_order(*placed.window, x.sum.device(), context) : TokenOrder{};
-  const auto whole = next_norm(x, weights, placed.name + ".norm1.", norm_eps, context, order);
-  Branch branch = attention(placed, weights, placed.name + ".attn.", whole, context);
-  return with_branch(std::move(x), std::move(branch), order, placed.block->drop_path, context);
+  const auto seen = half.read(x, order);
+  Branch branch =
+      projected(weights, half.name("attn.proj."), mix(placed, weights, seen, context), context);
+  return half.add(std::move(x), seen, std::move(branch), order);
+}
+
+torch::Tensor read_by_mlp(const PlacedBlock& placed, double norm_eps, const Weights& weights,
+                          Stream& x, const Context& context) {
+  return mlp_half(placed, norm_eps, weights, context).read(x, {});
 }
 
 Stream feed_forward(const PlacedBlock& placed, double norm_eps, const Weights& weights, Stream x,
                     const Context& context) {
-  const auto mixed = next_norm(x, weights, placed.name + ".norm2.", norm_eps, context);
-  Branch branch = mlp(weights, placed.name + ".mlp.", mixed, context);
-  return with_branch(std::move(x), std::move(branch), {}, placed.block->drop_path, context);
+  const Half half = mlp_half(placed, norm_eps, weights, context);
+  const auto seen = half.read(x, {});
+  Branch branch = mlp(weights, half.name("mlp."), seen, context);
+  return half.add(std::move(x), seen, std::move(branch), {});
 }
 
 Stream block(const PlacedBlock& placed, double norm_eps, const Weights& weights, Stream x,

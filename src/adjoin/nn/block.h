@@ -7,13 +7,18 @@
 
 namespace adjoin::nn {
 
-/// The two halves of a pre-norm transformer block, x += drop_path(attention(norm1 x)) and
-/// x += drop_path(mlp(norm2 x)), with the tensors under `placed.name`. Attention is inside windows
+/// The two halves of a transformer block, last(x + drop_path(after(attention(before x)))) and the
+/// same with its MLP, with the tensors under `placed.name`. Which of the norms there are is what
+/// spec/norms.h says; shortcuts are added where the block has them. Attention is inside windows
 /// where the block has one.
 Stream attend(const PlacedBlock& placed, double norm_eps, const Weights& weights, Stream x,
               const Context& context);
 Stream feed_forward(const PlacedBlock& placed, double norm_eps, const Weights& weights, Stream x,
                     const Context& context);
+
+/// What the MLP of the block reads of the stream, after its norm where it has one before it.
+torch::Tensor read_by_mlp(const PlacedBlock& placed, double norm_eps, const Weights& weights,
+                          Stream& x, const Context& context);
 
 /// Both: one block.
 Stream block(const PlacedBlock& placed, double norm_eps, const Weights& weights, Stream x,

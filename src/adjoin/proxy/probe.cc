@@ -23,11 +23,11 @@ std::vector<torch::Tensor> activations_of(const ModelSpec& spec, const Weights& 
   nn::Context context;
   context.block = [&](size_t block, const torch::Tensor& x) {
     const PlacedBlock& here = placed[block];
-    const auto mixed = nn::settled(nn::attend(here, spec.norm_eps, weights, {x}, {}));
-    found.push_back(
-        nn::linear(weights, here.name + ".mlp.fc1.",
-                   nn::layer_norm(weights, here.name + ".norm2.", mixed, spec.norm_eps, {})));
-    return nn::settled(nn::feed_forward(here, spec.norm_eps, weights, {mixed}, {}));
+    nn::Stream mixed = nn::attend(here, spec.norm_eps, weights, {x}, {});
+    mixed = {nn::settled(mixed)};
+    found.push_back(nn::linear(weights, here.name + ".mlp.fc1.",
+                               nn::read_by_mlp(here, spec.norm_eps, weights, mixed, {})));
+    return nn::settled(nn::feed_forward(here, spec.norm_eps, weights, std::move(mixed), {}));
   };
   models::forward(spec, weights, images, context);
   return found;

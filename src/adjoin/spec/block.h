@@ -3,37 +3,14 @@
 // One transformer block as plain data. Blocks of a network need not be alike: heads x head_dim may
 // differ from the residual width, hidden is any width.
 
+#include <optional>
+
 #include "adjoin/core/fields.h"
+#include "adjoin/spec/mixer.h"
+#include "adjoin/spec/norms.h"
+#include "adjoin/spec/shortcut.h"
 
 namespace adjoin {
-
-enum class NormPlacement { kPre };
-
-template <>
-inline constexpr auto kEnumNames<NormPlacement> =
-    std::to_array<EnumName<NormPlacement>>({{"pre", NormPlacement::kPre}});
-
-/// Softmax attention, alone or with learned positions of keys and values relative to the query
-/// (AutoFormer, Chen et al. 2021).
-enum class MixerKind { kSoftmax, kRelative };
-
-template <>
-inline constexpr auto kEnumNames<MixerKind> = std::to_array<EnumName<MixerKind>>(
-    {{"softmax", MixerKind::kSoftmax}, {"relative", MixerKind::kRelative}});
-
-/// How tokens see each other.
-struct Mixer {
-  MixerKind kind = MixerKind::kSoftmax;
-  int64_t distance = 0;  ///< relative: rows or columns apart, beyond which all are alike
-
-  bool operator==(const Mixer&) const = default;
-};
-
-template <class Visitor>
-void fields(Visitor& visit, Mixer& mixer) {
-  visit("kind", mixer.kind);
-  if (mixer.kind == MixerKind::kRelative) visit("distance", mixer.distance, Range{1, 1024});
-}
 
 struct BlockSpec {
   int64_t origin = 0;  ///< index of the block it came from, over all blocks of the large network
@@ -42,8 +19,8 @@ struct BlockSpec {
   int64_t hidden = 1;  ///< units of the MLP
   NormPlacement norm = NormPlacement::kPre;
   Mixer mixer;
-  std::nullptr_t shortcut = nullptr;  ///< no shortcut but the identity
-  double drop_path = 0;               ///< chance that a sample skips a branch in training
+  std::optional<Shortcut> shortcut;  ///< beside the identity
+  double drop_path = 0;              ///< chance that a sample skips a branch in training
 
   /// Width of q, of k and of v.
   int64_t attention_dim() const { return heads * head_dim; }

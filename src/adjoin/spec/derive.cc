@@ -99,6 +99,18 @@ void divide_width(int64_t& width, int64_t alpha) {
   width /= alpha;
 }
 
+/// A narrower matrix of circulant blocks has fewer of them, each as it is.
+void divide_shortcut(BlockSpec& block, int64_t alpha) {
+  if (!block.shortcut || block.shortcut->kind != ShortcutKind::kCirculant) return;
+  if (block.shortcut->blocks % alpha != 0) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("geometry narrow: alpha {} does not divide the {} circulant blocks of "
+                            "a shortcut, and a part of such a block is no slice; use geometry kept",
+                            alpha, block.shortcut->blocks));
+  }
+  block.shortcut->blocks /= alpha;
+}
+
 /// Whether what a slice keeps is a part of what is there, axis by axis.
 bool fits(const std::vector<Axis>& small, const std::vector<Axis>& large) {
   if (small.size() != large.size()) return false;
@@ -116,10 +128,17 @@ std::vector<Source> sources(const ModelSpec& large, const ModelSpec& small) {
   std::map<std::string, TensorInfo> there;
   for (TensorInfo& info : tensors(large)) there.emplace(info.name, info);
   std::map<int64_t, std::string> names;  // of the large network's blocks by origin
+  std::map<int64_t, Mixer> mixers;
   for (const PlacedBlock& placed : placed_blocks(large)) {
     names[placed.block->origin] = placed.name;
+    mixers[placed.block->origin] = placed.block->mixer;
   }
   const auto placed = placed_blocks(small);
+  const auto has_other_mixer = [&](const TensorInfo& info) {
+    if (info.block < 0) return false;
+    const BlockSpec& block = *placed[static_cast<size_t>(info.block)].block;
+    return block.mixer != mixers.at(block.origin);
+  };
   std::vector<Source> result;
   for (TensorInfo& info : tensors(small)) {
     std::string name = info.name;
@@ -130,10 +149,11 @@ std::vector<Source> sources(const ModelSpec& large, const ModelSpec& small) {
     const auto found = there.find(name);
     Source source{std::move(info), std::nullopt};
     if (found != there.end()) {
-      if (!fits(source.tensor.axes, found->second.axes)) {
+      const bool is_slice = fits(source.tensor.axes, found->second.axes);
+      if (is_slice) source.slice = Slice{name, found->second.axes};
+      if (!is_slice && !has_other_mixer(source.tensor)) {
         throw Error(ErrorKind::kInternal, name + " of the small network is no slice of the large");
       }
-      source.slice = Slice{name, found->second.axes};
     }
     result.push_back(std::move(source));
   }
@@ -161,6 +181,7 @@ Derived derive(const ModelSpec& large, const Choice& choice, Geometry geometry) 
         }
       },
       small.family);
+  for_each_block(small, [&](BlockSpec& block) { divide_shortcut(block, alpha); });
   small.skips = chosen_skips(choice);
   validate(small);
   derived.sources = sources(large, small);

@@ -8,6 +8,7 @@
 
 #include "adjoin/core/text.h"
 #include "adjoin/spec/trunk.h"
+#include "adjoin/spec/validate_block.h"
 
 namespace adjoin {
 namespace {
@@ -53,16 +54,7 @@ void validate_blocks(const ModelSpec& spec, const std::vector<PlacedBlock>& bloc
   int64_t origin = -1;
   for (const PlacedBlock& placed : blocks) {
     const BlockSpec& block = *placed.block;
-    if (block.attention_dim() > kMostAttentionDim) {
-      throw Error(ErrorKind::kConfig,
-                  fmt::format("model.{}: heads {} x head_dim {} is more than {}", placed.name,
-                              block.heads, block.head_dim, kMostAttentionDim));
-    }
-    if (placed.window && block.mixer.kind != MixerKind::kSoftmax) {
-      throw Error(ErrorKind::kConfig,
-                  fmt::format("model.{}.mixer.kind: is {}, windows have softmax", placed.name,
-                              enum_name(block.mixer.kind)));
-    }
+    validate_block(placed);
     if (block.origin <= origin) {
       throw Error(ErrorKind::kConfig,
                   fmt::format("model.{}.origin: is {}, must be above that of the block before, {}",
@@ -85,6 +77,25 @@ void validate_blocks(const ModelSpec& spec, const std::vector<PlacedBlock>& bloc
     if (!seen.emplace(skip.from, skip.to).second) {
       throw Error(ErrorKind::kConfig, path + ": stands twice");
     }
+  }
+}
+
+/// A class token stands first: where every block is causal it sees nothing but itself.
+void validate_pool(const ModelSpec& spec, const std::vector<PlacedBlock>& blocks) {
+  const bool is_of_token = std::visit(
+      [](const auto& family) {
+        if constexpr (requires { family.pool; }) return family.pool == PoolKind::kToken;
+        return false;
+      },
+      spec.family);
+  const bool is_blind = std::all_of(blocks.begin(), blocks.end(), [](const PlacedBlock& placed) {
+    return placed.block->mixer.is_causal;
+  });
+  if (is_of_token && is_blind) {
+    throw Error(
+        ErrorKind::kConfig,
+        "model.pool: is token, but every mixer is causal, and the class token, which stands "
+        "first, sees no other; set pool=avg");
   }
 }
 
@@ -165,6 +176,7 @@ void validate(const ModelSpec& spec) {
   }
   std::visit([&](const auto& family) { validate_family(spec, family); }, spec.family);
   validate_blocks(spec, placed_blocks(spec));
+  validate_pool(spec, placed_blocks(spec));
 }
 
 std::vector<PlacedBlock> placed_blocks(const ModelSpec& spec) {

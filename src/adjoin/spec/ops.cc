@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "adjoin/spec/relative.h"
+#include "adjoin/spec/tensors.h"
 
 namespace adjoin {
 
@@ -37,6 +38,79 @@ int64_t OpGraph::gelu(const std::string& name, int64_t input) {
   return add(name, GeluOp{}, {input}, shape(input));
 }
 
+int64_t OpGraph::mixer(const PlacedBlock& placed, int64_t x) {
+  const BlockSpec& block = *placed.block;
+  const Mixer& mixer = block.mixer;
+  const std::string prefix = placed.name + ".attn.";
+  const bool is_lsh = mixer.kind == MixerKind::kLsh;
+  const double scale = 1 / std::sqrt(static_cast<double>(block.head_dim));
+  const Heads heads{block.heads, block.head_dim, scale};
+  const int64_t asked = linear(prefix + (is_lsh ? "qv." : "qkv."), x,
+                               (is_lsh ? 2 : 3) * block.attention_dim(), spec_.qkv_bias);
+  const auto detail = [&]() -> OpDetail {
+    switch (mixer.kind) {
+      case MixerKind::kLinformer: {
+        const bool is_shared = mixer.share == ProjectionShare::kKeyValue;
+        return LinformerOp{heads,
+                           placed.window,
+                           prefix + kLinformerTensors[0],
+                           prefix + kLinformerTensors[is_shared ? 0 : 1],
+                           mixer.k,
+                           mixer.share == ProjectionShare::kNone};
+      }
+      case MixerKind::kSparseStrided:
+      case MixerKind::kSparseFixed: return SparseOp{heads, mixer};
+      case MixerKind::kLsh: return LshOp{heads, mixer, prefix + kLshRotations};
+      case MixerKind::kLinear:
+      case MixerKind::kRecurrent: return LinearMixerOp{heads, mixer, placed.window};
+      case MixerKind::kSoftmax:
+      case MixerKind::kRelative: break;
+    }
+    AttentionOp attention{block.heads, block.head_dim, scale, placed.window, "",
+                          {},          mixer.distance};
+    if (mixer.kind == MixerKind::kRelative) {
+      for (const char* table : kRelativeTables) attention.tables.push_back(prefix + table);
+    }
+    if (placed.window) attention.bias_table = prefix + kWindowBias;
+    return attention;
+  };
+  return add(placed.name + ".attn", detail(), {asked}, {shape(x)[0], block.attention_dim()});
+}
+
+int64_t OpGraph::half_sum(const PlacedBlock& placed, const HalfNorms& norms,
+                          const std::string& shortcut, int64_t x, int64_t read, int64_t branch,
+                          const std::string& name) {
+  const std::string prefix = placed.name + ".";
+  const std::vector<int64_t> stream = shape(x);
+  if (norms.after != nullptr) branch = norm(prefix + norms.after, branch);
+  std::vector<int64_t> terms = {x, branch};
+  const auto& augmented = placed.block->shortcut;
+  if (augmented && augmented->branches > 0) {
+    const std::string own = prefix + shortcut;
+    const int64_t branches = augmented->branches;
+    int64_t more = augmented->kind == ShortcutKind::kDense
+                       ? linear(own + ".", read, branches * stream[1], true)
+                       : add(own,
+                             CirculantOp{own + ".weight", own + ".bias", branches,
+                                         augmented->blocks, stream[1]},
+                             {read}, {stream[0], branches * stream[1]});
+    if (augmented->has_gelu) more = gelu(own + ".act", more);
+    terms.push_back(add(own + ".fold", FoldOp{branches}, {more}, stream));
+  }
+  const bool is_scaled = augmented && augmented->scale != 1;
+  const bool has_more = is_scaled || norms.last != nullptr;
+  int64_t sum = add(has_more ? name + ".sum" : name, AddOp{}, terms, stream);
+  if (is_scaled) {
+    sum = add(norms.last != nullptr ? name + ".scale" : name, ScaleOp{augmented->scale}, {sum},
+              stream);
+  }
+  if (norms.last != nullptr) {
+    const std::string last = prefix + norms.last;
+    sum = add(name, NormOp{last + "weight", last + "bias", spec_.norm_eps}, {sum}, stream);
+  }
+  return sum;
+}
+
 int64_t OpGraph::transformer_block(int64_t x) {
   const auto index = static_cast<int64_t>(block_outputs_.size());
   const PlacedBlock& placed = blocks_.at(index);
@@ -48,31 +122,20 @@ int64_t OpGraph::transformer_block(int64_t x) {
     x = add(fmt::format("{}skip{}", prefix, skip.from), AddOp{}, {x, block_outputs_.at(skip.from)},
             shape(x));
   }
-  const std::vector<int64_t> stream = shape(x);
-  const int64_t norm1 = norm(prefix + "norm1.", x);
-  const int64_t qkv =
-      linear(prefix + "attn.qkv.", norm1, 3 * block.attention_dim(), spec_.qkv_bias);
-  AttentionOp attention{.heads = block.heads,
-                        .head_dim = block.head_dim,
-                        .scale = 1 / std::sqrt(static_cast<double>(block.head_dim)),
-                        .window = placed.window,
-                        .bias_table = "",
-                        .tables = {},
-                        .distance = block.mixer.distance};
-  if (block.mixer.kind == MixerKind::kRelative) {
-    for (const char* table : kRelativeTables) {
-      attention.tables.push_back(prefix + "attn." + table);
-    }
-  }
-  if (placed.window) attention.bias_table = prefix + "attn.relative_position_bias_table";
-  const int64_t mixed = add(prefix + "attn", attention, {qkv}, {stream[0], block.attention_dim()});
-  const int64_t proj = linear(prefix + "attn.proj.", mixed, stream[1], true);
-  const int64_t y = add(prefix + "add1", AddOp{}, {x, proj}, stream);
-  const int64_t norm2 = norm(prefix + "norm2.", y);
-  const int64_t fc1 = linear(prefix + "mlp.fc1.", norm2, block.hidden, true);
+  const int64_t width = shape(x)[1];
+  const auto read_by = [&](const HalfNorms& norms, int64_t stream) {
+    return norms.before == nullptr ? stream : norm(prefix + norms.before, stream);
+  };
+  const HalfNorms of_attention = attention_norms(block.norm);
+  const int64_t whole = read_by(of_attention, x);
+  const int64_t proj = linear(prefix + "attn.proj.", mixer(placed, whole), width, true);
+  const int64_t y = half_sum(placed, of_attention, kShortcuts[0], x, whole, proj, prefix + "add1");
+  const HalfNorms of_mlp = mlp_norms(block.norm);
+  const int64_t mixed = read_by(of_mlp, y);
+  const int64_t fc1 = linear(prefix + "mlp.fc1.", mixed, block.hidden, true);
   const int64_t act = gelu(prefix + "mlp.act", fc1);
-  const int64_t fc2 = linear(prefix + "mlp.fc2.", act, stream[1], true);
-  block_outputs_.push_back(add(placed.name, AddOp{}, {y, fc2}, stream));
+  const int64_t fc2 = linear(prefix + "mlp.fc2.", act, width, true);
+  block_outputs_.push_back(half_sum(placed, of_mlp, kShortcuts[1], y, mixed, fc2, placed.name));
   block_ = -1;
   return block_outputs_.back();
 }

@@ -45,6 +45,51 @@ struct AttentionOp {
   std::vector<std::string> tables;  ///< of relative.h, all or none; only without a window
   int64_t distance = 0;             ///< of the tables
 };
+/// Of all mixers: heads of `head_dim` on rows [q; k; v], head-major: (N, 3 H d) -> (N, H d); of lsh
+/// on rows [q; v].
+struct Heads {
+  int64_t heads, head_dim;
+  double scale;  ///< of scores, where there are any
+};
+/// softmax(q (E^T k)^T scale) F^T v with E and F (n, k), or one of each per head.
+struct LinformerOp {
+  Heads heads;
+  std::optional<Window> window;
+  std::string keys, values;  ///< E and F; the same name where they are shared
+  int64_t k;
+  bool is_per_head;
+};
+/// Softmax over the keys that sparse.h says.
+struct SparseOp {
+  Heads heads;
+  Mixer mixer;
+};
+/// Softmax over the keys that fall into a query's own chunk and the one before it, sorted by a hash
+/// of what they ask (Kitaev et al. 2020).
+struct LshOp {
+  Heads heads;
+  Mixer mixer;
+  std::string rotations;  ///< (rounds, d, buckets / 2)
+};
+/// f(q) sum f(k) v / f(q) sum f(k), f = elu + 1 (Katharopoulos et al. 2020).
+struct LinearMixerOp {
+  Heads heads;
+  Mixer mixer;
+  std::optional<Window> window;
+};
+/// A matrix of blocks x blocks circulant ones, `branches` of them: (N, E) -> (N, branches E).
+struct CirculantOp {
+  std::string weight, bias;
+  int64_t branches, blocks, width;
+};
+/// Adds `parts` equal parts of the channels up.
+struct FoldOp {
+  int64_t parts;
+};
+/// Times a number.
+struct ScaleOp {
+  double factor;
+};
 /// T2T's performer on rows [k; q; v]: (N, 3 d) -> (N, d) with `features` random features.
 struct PerformerOp {
   std::string weight;
@@ -79,8 +124,9 @@ struct PoolOp {
 struct AverageOp {};
 
 using OpDetail =
-    std::variant<PatchEmbedOp, UnfoldOp, LinearOp, NormOp, AttentionOp, PerformerOp, SliceOp,
-                 GeluOp, AddOp, AddTensorOp, PrependOp, MergeOp, PoolOp, AverageOp>;
+    std::variant<PatchEmbedOp, UnfoldOp, LinearOp, NormOp, AttentionOp, LinformerOp, SparseOp,
+                 LshOp, LinearMixerOp, CirculantOp, FoldOp, ScaleOp, PerformerOp, SliceOp, GeluOp,
+                 AddOp, AddTensorOp, PrependOp, MergeOp, PoolOp, AverageOp>;
 
 struct Op {
   std::string name;  ///< "blocks.0.attn.qkv"; a block's last op has the block's own name
@@ -114,6 +160,14 @@ class OpGraph {
   std::vector<Op> take() { return std::move(list_); }
 
  private:
+  /// Attention or its like, from what it reads to the heads' output.
+  int64_t mixer(const PlacedBlock& placed, int64_t input);
+
+  /// What a half of a block adds to the stream `x`, of which its branch reads `read` and gives
+  /// `branch`, under the name of its sum.
+  int64_t half_sum(const PlacedBlock& placed, const HalfNorms& norms, const std::string& shortcut,
+                   int64_t x, int64_t read, int64_t branch, const std::string& name);
+
   const ModelSpec& spec_;
   std::vector<PlacedBlock> blocks_ = placed_blocks(spec_);
   std::vector<int64_t> block_outputs_;

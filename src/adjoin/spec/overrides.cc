@@ -15,6 +15,14 @@ namespace {
 constexpr std::string_view kShorthands[] = {"depth",     "heads",     "head_dim",
                                             "mlp_ratio", "drop_path", "embed_dim"};
 
+/// Fields of a block that, without a block before them, mean those of all blocks.
+constexpr std::string_view kBlockKeys[] = {"mixer", "norm", "shortcut"};
+
+bool is_block_key(std::string_view key) {
+  const std::string_view first = key.substr(0, key.find('.'));
+  return std::find(std::begin(kBlockKeys), std::end(kBlockKeys), first) != std::end(kBlockKeys);
+}
+
 bool is_shorthand(std::string_view key) {
   return std::find(std::begin(kShorthands), std::end(kShorthands), key) != std::end(kShorthands);
 }
@@ -264,7 +272,10 @@ void set_path(Json& root, const Override& change) {
           if (!is_listed) names.push_back(key);
         }
       }
-      if (at == &root) names.insert(names.end(), std::begin(kShorthands), std::end(kShorthands));
+      if (at == &root) {
+        names.insert(names.end(), std::begin(kShorthands), std::end(kShorthands));
+        names.insert(names.end(), std::begin(kBlockKeys), std::end(kBlockKeys));
+      }
       throw Error(ErrorKind::kConfig,
                   names.empty()
                       ? fmt::format("{}: has no fields, so no \"{}\"", path, part)
@@ -274,6 +285,59 @@ void set_path(Json& root, const Override& change) {
     begin = end + 1;
   }
   *at = parse_value(*at, change);
+}
+
+/// A block as a path of the spec, and how many tokens see each other in it.
+struct BlockPath {
+  std::string text;  ///< "stages.0.blocks.1"
+  int64_t tokens;
+};
+
+std::vector<BlockPath> block_paths(const ModelSpec& spec) {
+  std::vector<BlockPath> paths;
+  for (const PlacedBlock& placed : placed_blocks(spec)) {
+    std::string text = placed.name;
+    if (text.starts_with("layers.")) text.replace(0, 6, "stages");
+    paths.push_back({text, placed.window ? placed.window->tokens() : placed.tokens});
+  }
+  return paths;
+}
+
+/// What a word for a mixer or a shortcut stands for in a block.
+Json part_of_word(std::string_view field, const Json& current, const std::string& word,
+                  int64_t tokens) {
+  if (field.ends_with(".kind")) field.remove_suffix(sizeof(".kind") - 1);
+  if (current.is_object() && current.at("kind") == word) return current;
+  if (field == "mixer") {
+    for (const auto& [name, kind] : kEnumNames<MixerKind>) {
+      if (word == name) return to_json(default_mixer(kind, tokens));
+    }
+    return Json{{"kind", word}};
+  }
+  if (word == "none") return Json(nullptr);
+  for (const auto& [name, kind] : kEnumNames<ShortcutKind>) {
+    if (word == name) return to_json(Shortcut{.kind = kind});
+  }
+  return Json{{"kind", word}};
+}
+
+/// Whether a field of a block is a whole mixer or shortcut, or its kind.
+bool is_part(std::string_view field) {
+  return field == "mixer" || field == "mixer.kind" || field == "shortcut" ||
+         field == "shortcut.kind";
+}
+
+/// Writes a field of one block; a word for its mixer or shortcut brings the fields of that kind.
+void set_in_block(Json& root, const BlockPath& block, const std::string& field,
+                  const std::string& value) {
+  const std::string key = block.text + "." + field;
+  const bool is_part =
+      field == "mixer" || field == "mixer.kind" || field == "shortcut" || field == "shortcut.kind";
+  if (!is_part || Json::accept(value)) return set_path(root, {key, value});
+  std::string pointer = "/" + block.text + "/" + field.substr(0, field.find('.'));
+  std::replace(pointer.begin(), pointer.end(), '.', '/');
+  Json& current = root.at(Json::json_pointer(pointer));
+  current = part_of_word(field, current, value, block.tokens);
 }
 
 }  // namespace
@@ -293,7 +357,7 @@ ModelSpec with_overrides(const ModelSpec& spec, const std::vector<Override>& ove
     if (is_fixed(change.key)) refuse(change.key, "cannot be changed");
     if (is_shorthand(change.key)) {
       given.add(change.key, change.value);
-    } else if (change.key.find('.') == std::string::npos) {
+    } else if (change.key.find('.') == std::string::npos && !is_block_key(change.key)) {
       set_path(json, change);
     }
   }
@@ -304,8 +368,32 @@ ModelSpec with_overrides(const ModelSpec& spec, const std::vector<Override>& ove
   if (const auto rate = given.at("drop_path", 0, 1)) set_drop_path(result, *rate);
 
   json = spec_to_json(result);
-  for (const Override& change : overrides) {
-    if (change.key.find('.') != std::string::npos) set_path(json, change);
+  const std::vector<BlockPath> blocks = block_paths(result);
+  const auto block_of = [&](const Override& change) {
+    return std::find_if(blocks.begin(), blocks.end(), [&](const BlockPath& path) {
+      return change.key.starts_with(path.text + ".");
+    });
+  };
+  // A kind brings its fields, so it comes before them.
+  for (const bool is_kind : {true, false}) {
+    for (const Override& change : overrides) {
+      if (!is_block_key(change.key) || is_part(change.key) != is_kind) continue;
+      for (const BlockPath& block : blocks) set_in_block(json, block, change.key, change.value);
+    }
+  }
+  for (const bool is_kind : {true, false}) {
+    for (const Override& change : overrides) {
+      if (is_block_key(change.key) || change.key.find('.') == std::string::npos) continue;
+      const auto block = block_of(change);
+      const std::string field =
+          block == blocks.end() ? "" : change.key.substr(block->text.size() + 1);
+      if (is_part(field) != is_kind) continue;
+      if (block == blocks.end()) {
+        set_path(json, change);
+      } else {
+        set_in_block(json, *block, field, change.value);
+      }
+    }
   }
   return spec_from_json(json);
 }

@@ -51,8 +51,6 @@ std::string legal_sizes(const SwinSpec& swin, int64_t img_size) {
   return text.empty() ? "" : "; " + text;
 }
 
-int64_t bias_table_rows(int64_t window) { return (2 * window - 1) * (2 * window - 1); }
-
 std::string merge_prefix(size_t stage) { return fmt::format("layers.{}.downsample.", stage); }
 
 }  // namespace
@@ -102,6 +100,7 @@ std::vector<TensorInfo> tensors_of(const ModelSpec& model, const SwinSpec& swin)
   const int64_t stem = swin.stages.front().embed_dim;
   table.patch_conv("patch_embed.proj.", stem, model.in_chans, swin.patch_size);
   table.norm("patch_embed.norm.", embed(stem));
+  const std::vector<PlacedBlock> placed = placed_blocks(model);
   int64_t index = 0;
   for (size_t s = 0; s < swin.stages.size(); ++s) {
     const SwinStage& stage = swin.stages[s];
@@ -111,11 +110,9 @@ std::vector<TensorInfo> tensors_of(const ModelSpec& model, const SwinSpec& swin)
       table.linear(merge_prefix(s) + "reduction.", embed(stage.embed_dim), embed(before, 4),
                    /*has_bias=*/false);
     }
-    const int64_t bias_rows = bias_table_rows(stage_window(model, swin, s));
     for (size_t b = 0; b < stage.blocks.size(); ++b) {
-      table.enter_block(index++);
-      table.transformer_block(fmt::format("layers.{}.blocks.{}.", s, b), stage.blocks[b],
-                              stage.embed_dim, model.qkv_bias, bias_rows);
+      table.enter_block(index);
+      table.transformer_block(placed[static_cast<size_t>(index++)], model.qkv_bias);
     }
     table.enter_block(-1);
   }

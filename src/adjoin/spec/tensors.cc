@@ -60,24 +60,71 @@ void TensorTable::patch_conv(const std::string& prefix, int64_t embed_dim, int64
   add(prefix + "bias", {embed(embed_dim)}, {InitKind::kUniform, bound});
 }
 
-void TensorTable::transformer_block(const std::string& prefix, const BlockSpec& block,
-                                    int64_t embed_dim, bool qkv_bias, int64_t bias_table) {
-  norm(prefix + "norm1.", embed(embed_dim));
-  if (bias_table > 0) {
-    add(prefix + "attn.relative_position_bias_table", {whole(bias_table), heads(block.heads, 1)},
-        kWeightInit);
+void TensorTable::mixer(const PlacedBlock& placed, bool qkv_bias) {
+  const BlockSpec& block = *placed.block;
+  const Mixer& mixer = block.mixer;
+  const std::string prefix = placed.name + ".attn.";
+  const Axis width = embed(placed.embed_dim);
+  const int64_t tokens = placed.window ? placed.window->tokens() : placed.tokens;
+  if (placed.window && mixer.kind == MixerKind::kSoftmax) {
+    const int64_t distances = 2 * placed.window->size - 1;
+    add(prefix + kWindowBias, {whole(distances * distances), heads(block.heads, 1)}, kWeightInit);
   }
-  linear(prefix + "attn.qkv.", heads(block.heads, block.head_dim, 3), embed(embed_dim), qkv_bias);
-  if (block.mixer.kind == MixerKind::kRelative) {
+  const bool is_lsh = mixer.kind == MixerKind::kLsh;
+  linear(prefix + (is_lsh ? "qv." : "qkv."), heads(block.heads, block.head_dim, is_lsh ? 2 : 3),
+         width, qkv_bias);
+  if (mixer.kind == MixerKind::kRelative) {
     for (const char* table : kRelativeTables) {
-      add(prefix + "attn." + table, {whole(relative_rows(block.mixer)), whole(block.head_dim)},
-          kWeightInit);
+      add(prefix + table, {whole(relative_rows(mixer)), whole(block.head_dim)}, kWeightInit);
     }
   }
-  linear(prefix + "attn.proj.", embed(embed_dim), heads(block.heads, block.head_dim));
-  norm(prefix + "norm2.", embed(embed_dim));
-  linear(prefix + "mlp.fc1.", hidden(block.hidden), embed(embed_dim));
-  linear(prefix + "mlp.fc2.", embed(embed_dim), hidden(block.hidden));
+  if (mixer.kind == MixerKind::kLinformer) {
+    const Init init{InitKind::kUniform, 1 / std::sqrt(static_cast<double>(mixer.k))};
+    std::vector<Axis> axes = {whole(tokens), whole(mixer.k)};
+    if (mixer.share == ProjectionShare::kNone) axes.insert(axes.begin(), heads(block.heads, 1));
+    for (const char* projection : kLinformerTensors) {
+      add(prefix + projection, axes, init, /*has_decay=*/true);
+      if (mixer.share == ProjectionShare::kKeyValue) break;
+    }
+  }
+  if (is_lsh) {
+    add(prefix + kLshRotations,
+        {whole(mixer.rounds), whole(block.head_dim), whole(lsh_chunks(mixer, tokens) / 2)},
+        {InitKind::kNormal, 1}, /*has_decay=*/false, /*is_trained=*/false);
+  }
+  linear(prefix + "proj.", width, heads(block.heads, block.head_dim));
+}
+
+void TensorTable::shortcut(const std::string& prefix, const BlockSpec& block, int64_t embed_dim) {
+  if (!block.shortcut || block.shortcut->branches == 0) return;
+  const Shortcut& shortcut = *block.shortcut;
+  const Init init{InitKind::kUniform, 1 / std::sqrt(static_cast<double>(embed_dim))};
+  const int64_t branches = shortcut.branches;
+  if (shortcut.kind == ShortcutKind::kDense) {
+    add(prefix + "weight", {embed(embed_dim, branches), embed(embed_dim)}, init,
+        /*has_decay=*/true);
+  } else {
+    // A narrower network has fewer blocks of the same size: part of a block would not be circulant.
+    const Axis blocks = embed(shortcut.blocks);
+    add(prefix + "weight", {whole(branches), blocks, blocks, whole(embed_dim / shortcut.blocks)},
+        init,
+        /*has_decay=*/true);
+  }
+  add(prefix + "bias", {embed(embed_dim, branches)}, init);
+}
+
+void TensorTable::transformer_block(const PlacedBlock& placed, bool qkv_bias) {
+  const BlockSpec& block = *placed.block;
+  const std::string prefix = placed.name + ".";
+  const Axis width = embed(placed.embed_dim);
+  norm(prefix + "norm1.", width);
+  mixer(placed, qkv_bias);
+  shortcut(prefix + kShortcuts[0] + ".", block, placed.embed_dim);
+  norm(prefix + "norm2.", width);
+  linear(prefix + "mlp.fc1.", hidden(block.hidden), width);
+  linear(prefix + "mlp.fc2.", width, hidden(block.hidden));
+  if (block.norm == NormPlacement::kResPost) norm(prefix + "norm3.", width);
+  shortcut(prefix + kShortcuts[1] + ".", block, placed.embed_dim);
 }
 
 }  // namespace adjoin

@@ -82,16 +82,23 @@ class TensorTable {
   void norm(const std::string& prefix, Axis width);
   void patch_conv(const std::string& prefix, int64_t embed_dim, int64_t in_chans, int64_t patch);
 
-  /// norm1, attn, norm2, mlp, with what the block's mixer has; `bias_table` rows add Swin's
-  /// relative position bias.
-  void transformer_block(const std::string& prefix, const BlockSpec& block, int64_t embed_dim,
-                         bool qkv_bias, int64_t bias_table = 0);
+  /// The block's norms, attention, MLP, and what its mixer and its shortcut have.
+  void transformer_block(const PlacedBlock& placed, bool qkv_bias);
 
  private:
+  void mixer(const PlacedBlock& placed, bool qkv_bias);
+  void shortcut(const std::string& prefix, const BlockSpec& block, int64_t embed_dim);
+
   std::vector<TensorInfo>& rows_;
   int64_t block_ = -1;
 };
 
 inline constexpr Init kWeightInit{InitKind::kNormal, 0.02};
+
+// Names of tensors that some blocks have, after the block's own or "..attn.".
+inline constexpr const char* kWindowBias = "relative_position_bias_table";
+inline constexpr const char* kLinformerTensors[] = {"proj_k", "proj_v"};
+inline constexpr const char* kLshRotations = "rotations";
+inline constexpr const char* kShortcuts[] = {"attn_shortcut", "mlp_shortcut"};
 
 }  // namespace adjoin

@@ -31,7 +31,7 @@ void trunk_block_tensors(TensorTable& table, const ModelSpec& model, int64_t emb
   int64_t index = 0;
   for (const PlacedBlock& placed : placed_blocks(model)) {
     table.enter_block(index++);
-    table.transformer_block(placed.name + ".", *placed.block, embed_dim, model.qkv_bias);
+    table.transformer_block(placed, model.qkv_bias);
   }
   table.enter_block(-1);
   table.norm("norm.", embed(embed_dim));

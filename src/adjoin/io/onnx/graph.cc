@@ -72,6 +72,11 @@ std::string OnnxGraph::constant(const std::string& name, const std::vector<int64
   return name;
 }
 
+std::string OnnxGraph::own_constant(const std::string& what, const std::vector<int64_t>& shape,
+                                    const std::vector<float>& values) {
+  return constant(fresh(what), shape, values);
+}
+
 std::string OnnxGraph::constant(const std::vector<int64_t>& values) {
   const std::string name = fresh("integers");
   fill(*graph_.add_initializer(), name, {static_cast<int64_t>(values.size())}, values,
@@ -80,7 +85,7 @@ std::string OnnxGraph::constant(const std::vector<int64_t>& values) {
 }
 
 std::string OnnxGraph::constant(double value) {
-  return constant(fresh("number"), {}, {static_cast<float>(value)});
+  return own_constant("number", {}, {static_cast<float>(value)});
 }
 
 std::string OnnxGraph::reshape(const std::string& x, const std::vector<int64_t>& shape) {

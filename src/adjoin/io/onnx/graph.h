@@ -35,6 +35,10 @@ class OnnxGraph {
   /// A tensor that belongs to the graph.
   std::string constant(const std::string& name, const std::vector<int64_t>& shape,
                        const std::vector<float>& values);
+
+  /// One of this op's own, whose name is made from `what`.
+  std::string own_constant(const std::string& what, const std::vector<int64_t>& shape,
+                           const std::vector<float>& values);
   std::string constant(const std::vector<int64_t>& values);
   std::string constant(double value);
 

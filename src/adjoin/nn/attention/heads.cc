@@ -63,21 +63,21 @@ class SplitHeads : public torch::autograd::Function<SplitHeads> {
 
 }  // namespace
 
-std::vector<torch::Tensor> split_heads(const torch::Tensor& qkv, int64_t heads) {
-  const auto split = qkv.reshape({qkv.size(0), qkv.size(1), 3, heads, -1})  // (B, N, 3, H, d)
+std::vector<torch::Tensor> split_heads(const torch::Tensor& qkv, int64_t heads, int64_t parts) {
+  const auto split = qkv.reshape({qkv.size(0), qkv.size(1), parts, heads, -1})  // (B, N, 3, H, d)
                          .permute({2, 0, 3, 1, 4});
   // On a GPU the fused kernels take any strides.
   return (qkv.is_cpu() ? split.contiguous() : split).unbind(0);
 }
 
 std::vector<torch::Tensor> project_heads(const Weights& weights, const std::string& prefix,
-                                         const torch::Tensor& x, int64_t heads) {
+                                         const torch::Tensor& x, int64_t heads, int64_t parts) {
   const auto bias = vector_of(weights, prefix + "bias");
   if (!kHasCuda || !x.is_cuda() || !bias.defined() || !torch::GradMode::is_enabled()) {
-    return split_heads(linear(weights, prefix, x), heads);
+    return split_heads(linear(weights, prefix, x), heads, parts);
   }
-  if (!is_known_type(product_type(x), bias.scalar_type()) || x.numel() == 0) {
-    return split_heads(linear(weights, prefix, x), heads);
+  if (!is_known_type(product_type(x), bias.scalar_type()) || x.numel() == 0 || parts != 3) {
+    return split_heads(linear(weights, prefix, x), heads, parts);
   }
   const auto qkv = linear_of_constant_bias(weights, prefix, x);
   const c10::OptionalDeviceGuard guard(x.device());

@@ -3,16 +3,9 @@
 #include <cmath>
 
 #include "adjoin/tensor/device.h"
+#include "adjoin/tensor/widened.h"
 
 namespace adjoin::nn {
-namespace {
-
-/// float64 stays; everything narrower is computed in float32.
-torch::Tensor widened(const torch::Tensor& x) {
-  return x.scalar_type() == torch::kFloat64 ? x : x.to(torch::kFloat32);
-}
-
-}  // namespace
 
 torch::Tensor positive_features(const torch::Tensor& x, const torch::Tensor& w) {
   const auto half_norm = x.square().sum(-1, /*keepdim=*/true) / 2;  // (B, N, 1)

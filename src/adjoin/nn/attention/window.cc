@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
-#include "adjoin/nn/attention/heads.h"
 #include "adjoin/nn/attention/softmax.h"
+#include "adjoin/spec/tensors.h"
 #include "adjoin/spec/window.h"
 
 namespace adjoin::nn {
@@ -57,21 +55,12 @@ TokenOrder window_order(const Window& window, torch::Device device, const Contex
   return {kept("window_tokens", window_tokens), kept("window_places", window_places)};
 }
 
-Branch window_attention(const Weights& weights, const std::string& prefix, const torch::Tensor& x,
-                        const BlockSpec& block, const Window& window, const Context& context) {
-  const int64_t batch = x.size(0);
-  const int64_t count = window.count();
-  const double scale = 1 / std::sqrt(static_cast<double>(block.head_dim));
-  const auto windows = x.view({batch * count, window.tokens(), x.size(2)});
-  auto heads = project_heads(weights, prefix + "qkv.", windows, block.heads);
-  for (torch::Tensor& part : heads) {
-    part = part.view({batch, count, block.heads, window.tokens(), block.head_dim});
-  }
-  const auto bias =
-      attention_bias(weights.at(prefix + "relative_position_bias_table"), window, context);
-  const auto mixed = scaled_dot_product(heads[0], heads[1], heads[2], scale, bias);
-  const auto merged = mixed.transpose(2, 3).reshape({batch, x.size(1), block.attention_dim()});
-  return projected(weights, prefix + "proj.", merged, context);
+torch::Tensor window_attention(const Weights& weights, const std::string& prefix,
+                               const torch::Tensor& q, const torch::Tensor& k,
+                               const torch::Tensor& v, double scale, const Window& window,
+                               const Context& context) {
+  return scaled_dot_product(q, k, v, scale,
+                            attention_bias(weights.at(prefix + kWindowBias), window, context));
 }
 
 }  // namespace adjoin::nn

@@ -23,11 +23,12 @@ torch::Tensor shift_mask(const Window& window);
 /// The tokens of a grid window by window, row-major inside, after the grid was rolled by the shift.
 TokenOrder window_order(const Window& window, torch::Device device, const Context& context);
 
-/// A branch: attention inside windows, with the tensors under `prefix` ("..attn."): qkv, bias
-/// table, proj. Its tokens are in window_order().
+/// softmax(q k^T scale + bias) v inside windows, with the bias table under `prefix` ("..attn.").
 ///
-/// (B, G G, C) -> (B, G G, C)
-Branch window_attention(const Weights& weights, const std::string& prefix, const torch::Tensor& x,
-                        const BlockSpec& block, const Window& window, const Context& context);
+/// three times (B, W, H, N, d) -> (B, W, H, N, d)
+torch::Tensor window_attention(const Weights& weights, const std::string& prefix,
+                               const torch::Tensor& q, const torch::Tensor& k,
+                               const torch::Tensor& v, double scale, const Window& window,
+                               const Context& context);
 
 }  // namespace adjoin::nn
