@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "adjoin/spec/catalog.h"
+#include "adjoin/spec/overrides.h"
 #include "support/random_spec.h"
 
 namespace adjoin {
@@ -263,6 +266,51 @@ TEST(CostJsonTest, HasTheDocumentedKeysAndTheCounts) {
                                            {"hidden", 5},
                                            {"params", counted.blocks[0].params},
                                            {"macs", counted.blocks[0].macs}}})));
+}
+
+TEST(CostTest, OfAugmentedShortcutsIsThatOfTheirAuthors) {
+  const std::vector<Override> circulant = {{"shortcut", "circulant"}};
+  for (const auto& [model, more] :
+       {std::pair{"deit_small_patch16_224", 92'160}, {"deit_base_patch16_224", 184'320}}) {
+    const ModelSpec plain = catalog_spec(model);
+    EXPECT_EQ(cost(with_overrides(plain, circulant)).params - cost(plain).params, more) << model;
+  }
+  const ModelSpec small = catalog_spec("deit_small_patch16_224");
+  const int64_t transforms =
+      cost(with_overrides(small, circulant)).macs.total() - cost(small).macs.total();
+  // Their table says 4.6 G to 4.7 G. By hand: two halves of 12 blocks, 197 tokens, each 4
+  // transforms of 96 numbers there and 8 back, and 2 x 16 x 49 complex products.
+  EXPECT_EQ(transforms, 2 * 12 * 197 * (12 * 1264 + 4 * 2 * 16 * 49));
+  EXPECT_NEAR(static_cast<double>(transforms), 0.1e9, 0.02e9);
+  const ModelSpec dense = with_overrides(small, {{"shortcut", "dense"}});
+  EXPECT_EQ(cost(dense).macs.total() - cost(small).macs.total(), 4 * 12 * 197 * 384 * 384);
+}
+
+TEST(CostTest, OfMixersGrowsWithTokensAsTheTheorySays) {
+  struct Row {
+    MixerKind kind;
+    double low, high;
+  };
+  for (const Row& row : {Row{MixerKind::kSoftmax, 2, 2}, Row{MixerKind::kLinformer, 1, 1},
+                         Row{MixerKind::kSparseStrided, 1.45, 1.55},
+                         Row{MixerKind::kSparseFixed, 1.45, 1.55}, Row{MixerKind::kLsh, 1, 1.15},
+                         Row{MixerKind::kLinear, 1, 1}, Row{MixerKind::kRecurrent, 1, 1}}) {
+    const auto pairs = [&](int64_t tokens) {
+      const Heads heads{1, 64, 1};
+      const Mixer mixer = default_mixer(row.kind, tokens);
+      OpDetail detail = AttentionOp{1, 64, 1, {}, "", {}};
+      if (row.kind == MixerKind::kLinformer)
+        detail = LinformerOp{heads, {}, "", "", mixer.k, false};
+      if (mixer.is_sparse()) detail = SparseOp{heads, mixer};
+      if (row.kind == MixerKind::kLsh) detail = LshOp{heads, mixer, ""};
+      if (mixer.is_linear()) detail = LinearMixerOp{heads, mixer, {}};
+      const Macs counted = macs({"", detail, {0}, {tokens, 64}});
+      return static_cast<double>(counted.attention_qk + counted.attention_av);
+    };
+    const double slope = std::log2(pairs(8192) / pairs(512)) / 4;
+    EXPECT_GE(slope, row.low - 1e-9) << enum_name(row.kind);
+    EXPECT_LE(slope, row.high + 1e-9) << enum_name(row.kind);
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "adjoin/models/init.h"
 #include "adjoin/spec/catalog.h"
 #include "adjoin/spec/overrides.h"
+#include "support/combinations.h"
 #include "support/expect_error.h"
 #include "support/seeded_test.h"
 
@@ -115,28 +116,42 @@ TEST_F(TrainerTest, LearnsABatchByHeartAndSaysSo) {
   EXPECT_EQ(last.accuracy, std::vector<double>{100});
 }
 
+/// Start values of another seed; what is not trained is as in seed 0.
+Weights other_start(const ModelSpec& spec) {
+  Weights weights = models::init(spec, 9);
+  for (const TensorInfo& info : tensors(spec)) {
+    if (!info.is_trained) weights.set(info.name, models::init_tensor(info, 0));
+  }
+  return weights;
+}
+
 TEST_F(TrainerTest, AnotherTrainerGoesOnFromItsState) {
-  TrainConfig config;
-  config.model_ema = true;
-  config.drop = 0.1;
-  Trainer one({spec, models::init(spec, 0)}, config, plain, compute, group);
-  for (int64_t i = 0; i < 3; ++i) one.step(batch, {6, i, 1e-2});
-  Trainer two({spec, models::init(spec, 9)}, config, plain, compute, group);
-  const auto from = one.state();
-  const auto to = two.state();
-  ASSERT_EQ(from.size(), to.size());
-  for (size_t i = 0; i < from.size(); ++i) {
-    ASSERT_EQ(from[i].first, to[i].first);
-    const torch::NoGradGuard no_grad;
-    torch::Tensor(to[i].second).copy_(from[i].second);
-  }
-  two.set_steps_taken(one.steps_taken());
-  for (int64_t i = 3; i < 5; ++i) {
-    one.step(batch, {6, i, 1e-2});
-    two.step(batch, {6, i, 1e-2});
-  }
-  for (size_t i = 0; i < from.size(); ++i) {
-    EXPECT_TRUE(torch::equal(one.state()[i].second, two.state()[i].second)) << from[i].first;
+  std::vector<ModelSpec> networks = combinations("vit_mini_28");
+  networks.push_back(spec);
+  for (const ModelSpec& network : networks) {
+    TrainConfig config;
+    config.model_ema = true;
+    config.drop = 0.1;
+    Trainer one({network, models::init(network, 0)}, config, plain, compute, group);
+    for (int64_t i = 0; i < 2; ++i) one.step(batch, {6, i, 1e-2});
+    Trainer two({network, other_start(network)}, config, plain, compute, group);
+    const auto from = one.state();
+    const auto to = two.state();
+    ASSERT_EQ(from.size(), to.size());
+    for (size_t i = 0; i < from.size(); ++i) {
+      ASSERT_EQ(from[i].first, to[i].first);
+      const torch::NoGradGuard no_grad;
+      torch::Tensor(to[i].second).copy_(from[i].second);
+    }
+    two.set_steps_taken(one.steps_taken());
+    for (int64_t i = 2; i < 4; ++i) {
+      one.step(batch, {6, i, 1e-2});
+      two.step(batch, {6, i, 1e-2});
+    }
+    for (size_t i = 0; i < from.size(); ++i) {
+      EXPECT_TRUE(torch::equal(one.state()[i].second, two.state()[i].second))
+          << network.name << " " << from[i].first;
+    }
   }
 }
 

@@ -11,7 +11,7 @@ Mixer default_mixer(MixerKind kind, int64_t tokens) {
   Mixer mixer{.kind = kind};
   switch (kind) {
     case MixerKind::kRelative: mixer.distance = 14; break;
-    case MixerKind::kLinformer: mixer.k = std::min(tokens, kMost); break;
+    case MixerKind::kLinformer: mixer.k = std::clamp<int64_t>(tokens / 4, 1, kMost); break;
     case MixerKind::kSparseStrided:
     case MixerKind::kSparseFixed:
       mixer.stride = std::max<int64_t>(1, std::llround(std::sqrt(static_cast<double>(tokens))));
