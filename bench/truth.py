@@ -92,6 +92,26 @@ def write_tables(archs, found, table):
     (table / "noise.csv").write_text("name,seed_0,seed_1\n" + "".join(rows))
 
 
+def ranks(values):
+    """Places, those of equal values shared."""
+    ordered = sorted(values)
+    return [ordered.index(value) + (ordered.count(value) - 1) / 2 for value in values]
+
+
+def print_noise(found):
+    """How far two seeds of one architecture are apart, and how alike they rank."""
+    names = sorted(name for name, seed in found if seed == 1 and (name, 0) in found)
+    if len(names) < 2:
+        return
+    one, other = ([found[name, seed] for name in names] for seed in (0, 1))
+    spread = (sum((a - b) ** 2 for a, b in zip(one, other)) / (2 * len(names))) ** 0.5
+    x, y = ranks(one), ranks(other)
+    middle = (len(names) - 1) / 2
+    products = [sum((a - middle) * (b - middle) for a, b in zip(*pair)) for pair in ((x, y), (x, x), (y, y))]
+    spearman = products[0] / (products[1] * products[2]) ** 0.5
+    print(f"{len(names)} with two seeds: standard deviation of one {spread:.2f}, Spearman of the two {spearman:.3f}")
+
+
 def main():
     parser = argparse.ArgumentParser(description="Trains architectures to judge proxies by.")
     parser.add_argument("--adjoin", required=True, help="the program")
@@ -111,6 +131,7 @@ def main():
             if top1 is not None:
                 found[name, seed] = top1
                 write_tables(archs, found, args.table)
+    print_noise(found)
     print(f"{len(found)} of {len(every)} trainings are done")
     if len(found) < len(every):
         sys.exit(1)
