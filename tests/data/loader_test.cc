@@ -11,13 +11,13 @@
 namespace adjoin::data {
 namespace {
 
-constexpr int64_t kSide = 12;
+constexpr int64_t kPixels = 12;
 
 /// Everything on. Padding makes a set of small images resident, random-resized-crop streams it.
 LoaderOptions train_options(CropMode mode) {
   LoaderOptions options;
   options.batch_size = 9;
-  options.img_size = kSide;
+  options.img_size = kPixels;
   options.preprocessing = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
   options.augment.train_crop_mode = mode;
   options.augment.reprob = 0.5;
@@ -70,10 +70,10 @@ class LoaderTest : public SeededTest, public testing::WithParamInterface<CropMod
 };
 
 TEST_P(LoaderTest, GivesNormalisedImagesWithTheirTargets) {
-  const auto batches = epoch_of(make_split(31, kSide), options());
+  const auto batches = epoch_of(make_split(31, kPixels), options());
   ASSERT_EQ(batches.size(), 3U);
   for (const Batch& batch : batches) {
-    EXPECT_EQ(batch.images.sizes(), (std::vector<int64_t>{9, 3, kSide, kSide}));
+    EXPECT_EQ(batch.images.sizes(), (std::vector<int64_t>{9, 3, kPixels, kPixels}));
     EXPECT_EQ(batch.images.scalar_type(), torch::kFloat32);
     EXPECT_EQ(batch.targets.sizes(), (std::vector<int64_t>{9, 5}));
     EXPECT_TRUE(torch::allclose(batch.targets.sum(1), torch::ones({9})));
@@ -84,7 +84,7 @@ TEST_P(LoaderTest, GivesNormalisedImagesWithTheirTargets) {
 }
 
 TEST_P(LoaderTest, BatchesAreTheSameForAnyNumberOfWorkers) {
-  const Split split = make_split(40, kSide, {3, 4, 17});
+  const Split split = make_split(40, kPixels, {3, 4, 17});
   LoaderOptions with = options();
   with.workers = 0;
   const auto wanted = epoch_of(split, with);
@@ -96,7 +96,7 @@ TEST_P(LoaderTest, BatchesAreTheSameForAnyNumberOfWorkers) {
 }
 
 TEST_P(LoaderTest, PartsOfTheProcessesJoinedAreTheBatchOfOne) {
-  const Split split = make_split(40, kSide, {3, 4, 17});
+  const Split split = make_split(40, kPixels, {3, 4, 17});
   for (const int64_t repeats : {1, 3}) {
     LoaderOptions with = options();
     with.augment.aug_repeats = repeats;
@@ -124,7 +124,7 @@ TEST_P(LoaderTest, PartsOfTheProcessesJoinedAreTheBatchOfOne) {
 }
 
 TEST_P(LoaderTest, BeginningInTheMiddleGivesTheTailOfTheEpoch) {
-  const Split split = make_split(50, kSide);
+  const Split split = make_split(50, kPixels);
   Loader loader(split, options());
   auto whole = rest_of_epoch(loader, 2);
   ASSERT_EQ(whole.size(), 5U);
@@ -136,7 +136,7 @@ TEST_P(LoaderTest, BeginningInTheMiddleGivesTheTailOfTheEpoch) {
 }
 
 TEST_P(LoaderTest, EpochsDifferAndSeedsDiffer) {
-  const Split split = make_split(18, kSide);
+  const Split split = make_split(18, kPixels);
   const auto batches = epoch_of(split, options(), 0);
   EXPECT_FALSE(torch::equal(epoch_of(split, options(), 1)[0].images, batches[0].images));
   LoaderOptions other = options();
@@ -149,14 +149,14 @@ TEST_P(LoaderTest, RepeatsOfAnImageAreVariedEachInItsWay) {
   with.augment.mixup = with.augment.cutmix = with.augment.reprob = 0;
   with.augment.aug_repeats = 8;
   with.batch_size = 8;
-  const auto batch = epoch_of(make_split(8, kSide), with)[0];  // one image, eight times
+  const auto batch = epoch_of(make_split(8, kPixels), with)[0];  // one image, eight times
   EXPECT_EQ(batch.labels.min().item<int64_t>(), batch.labels.max().item<int64_t>());
   const auto flat = batch.images.flatten(1);
   EXPECT_GT((flat.narrow(0, 1, 7) - flat[0]).abs().sum(1).count_nonzero().item<int64_t>(), 4);
 }
 
 TEST_P(LoaderTest, ASetSmallerThanTheBatchIsOneBatch) {
-  Loader loader(make_split(4, kSide), options());
+  Loader loader(make_split(4, kPixels), options());
   EXPECT_EQ(loader.steps(), 1);
   EXPECT_EQ(loader.batch_size(0), 4);
   EXPECT_EQ(rest_of_epoch(loader, 0)[0].images.size(0), 4);
@@ -166,7 +166,7 @@ TEST_P(LoaderTest, ABrokenImageIsReplacedByTheNextAndListedOnce) {
   // One batch of all images: every broken one is met in the first epoch.
   LoaderOptions with = options();
   with.batch_size = 10;
-  Loader loader(make_split(10, kSide, {3, 4, 9}), with);
+  Loader loader(make_split(10, kPixels, {3, 4, 9}), with);
   const Batch first = rest_of_epoch(loader, 0)[0];
   auto listed = first.unreadable;
   std::sort(listed.begin(), listed.end());
@@ -183,7 +183,7 @@ TEST_P(LoaderTest, ABrokenImageIsReplacedByTheNextAndListedOnce) {
 TEST_P(LoaderTest, BrokenImagesAreListedInTheBatchThatMeetsThem) {
   LoaderOptions with = options();
   with.augment.mixup = with.augment.cutmix = 0;
-  const Split split = make_split(45, kSide, {7, 30});
+  const Split split = make_split(45, kPixels, {7, 30});
   Loader loader(split, with);
   loader.begin(0);
   std::vector<int64_t> met;
@@ -208,14 +208,14 @@ TEST_P(LoaderTest, BrokenImagesAreListedInTheBatchThatMeetsThem) {
 TEST_P(LoaderTest, SaysWhyWhenNoImageCanBeRead) {
   std::set<int64_t> all;
   for (int64_t i = 0; i < 120; ++i) all.insert(i);
-  Loader loader(make_split(120, kSide, all), options());
+  Loader loader(make_split(120, kPixels, all), options());
   loader.begin(0);
   expect_error(ErrorKind::kData, {"made: 100 images in a row", "because:"}, [&] { loader.next(); });
 }
 
 TEST_P(LoaderTest, AnErrorOfAnotherKindReachesTheCaller) {
   for (const int64_t workers : {0, 2}) {
-    Split split = make_split(40, kSide);
+    Split split = make_split(40, kPixels);
     split.read = [read = split.read](int64_t image) {
       if (image == 11) throw std::out_of_range("eleven");
       return read(image);
@@ -236,14 +236,14 @@ INSTANTIATE_TEST_SUITE_P(Sources, LoaderTest,
 class EvalLoaderTest : public SeededTest, public testing::WithParamInterface<int64_t> {};
 
 TEST_P(EvalLoaderTest, ImagesAreThoseOfTheEvaluationTransform) {
-  const Split split = make_split(20, kSide);
+  const Split split = make_split(20, kPixels);
   const LoaderOptions options = eval_options(GetParam());
   const auto batches = epoch_of(split, options);
   ASSERT_EQ(batches.size(), 3U);
   EXPECT_EQ(batches[2].images.size(0), 2);
   for (int64_t i = 0; i < 20; ++i) {
     const auto wanted =
-        eval_input(random_image(i, kSide, 3), options.preprocessing, GetParam(), "made");
+        eval_input(random_image(i, kPixels, 3), options.preprocessing, GetParam(), "made");
     const Batch& batch = batches[static_cast<size_t>(i / 9)];
     EXPECT_TRUE(torch::equal(batch.images[i % 9], wanted)) << i;
     EXPECT_EQ(batch.labels[i % 9].item<int64_t>(), i % 5);
@@ -252,7 +252,7 @@ TEST_P(EvalLoaderTest, ImagesAreThoseOfTheEvaluationTransform) {
 }
 
 TEST_P(EvalLoaderTest, EveryImageIsSeenOnceOverAllProcesses) {
-  Split split = make_split(11, kSide);
+  Split split = make_split(11, kPixels);
   for (int64_t i = 0; i < 11; ++i) {
     split.classes.push_back("more");
     split.labels[static_cast<size_t>(i)] = i;
@@ -277,7 +277,7 @@ TEST_P(EvalLoaderTest, EveryImageIsSeenOnceOverAllProcesses) {
 
 TEST_P(EvalLoaderTest, ABrokenImageIsBlackAndHasNoLabel) {
   const LoaderOptions options = eval_options(GetParam());
-  Loader loader(make_split(9, kSide, {2, 7}), options);
+  Loader loader(make_split(9, kPixels, {2, 7}), options);
   const Batch batch = rest_of_epoch(loader, 0)[0];
   EXPECT_EQ(batch.unreadable, (std::vector<int64_t>{2, 7}));
   for (int64_t i = 0; i < 9; ++i) {
@@ -305,7 +305,7 @@ struct CountedReads {
 };
 
 TEST(LoaderThreadsTest, ReadsAheadByTwoBatchesAndNoMore) {
-  Split split = make_split(400, kSide);
+  Split split = make_split(400, kPixels);
   CountedReads reads(split);
   LoaderOptions options = train_options(CropMode::kRandomResized);
   options.batch_size = 10;
@@ -321,7 +321,7 @@ TEST(LoaderThreadsTest, ReadsAheadByTwoBatchesAndNoMore) {
 }
 
 TEST(LoaderThreadsTest, ReadsFurtherAheadWhereBatchesAreSmallerThanTheThreadsAreMany) {
-  Split split = make_split(400, kSide);
+  Split split = make_split(400, kPixels);
   CountedReads reads(split);
   LoaderOptions options = train_options(CropMode::kRandomResized);
   options.batch_size = 1;
@@ -334,7 +334,7 @@ TEST(LoaderThreadsTest, ReadsFurtherAheadWhereBatchesAreSmallerThanTheThreadsAre
 }
 
 TEST(LoaderThreadsTest, EndsInTheMiddleOfAnEpoch) {
-  Split split = make_split(4000, kSide);
+  Split split = make_split(4000, kPixels);
   CountedReads reads(split);
   for (int64_t given = 0; given < 4; ++given) {
     LoaderOptions options = train_options(CropMode::kRandomResized);
@@ -347,7 +347,7 @@ TEST(LoaderThreadsTest, EndsInTheMiddleOfAnEpoch) {
 }
 
 TEST(LoaderThreadsTest, DropsAndBeginsAgainAtAnyMoment) {
-  const Split split = make_split(60, kSide, {5, 6, 50});
+  const Split split = make_split(60, kPixels, {5, 6, 50});
   LoaderOptions options = train_options(CropMode::kRandomResized);
   options.workers = 0;
   Loader slow(split, options);
@@ -372,24 +372,24 @@ TEST(LoaderErrorsTest, RefusesWhatCannotBe) {
     expect_error(kind, parts, [&] { Loader loader(split, options); });
   };
   const LoaderOptions options = train_options(CropMode::kPad);
-  refuse(ErrorKind::kData, {"made", "no image"}, make_split(0, kSide), options);
-  Split split = make_split(8, kSide);
+  refuse(ErrorKind::kData, {"made", "no image"}, make_split(0, kPixels), options);
+  Split split = make_split(8, kPixels);
   split.labels[3] = 5;
   refuse(ErrorKind::kData, {"label 5", "0 to 4"}, split, options);
   LoaderOptions wrong = options;
   wrong.batch_size = 0;
-  refuse(ErrorKind::kConfig, {"batch_size 0"}, make_split(8, kSide), wrong);
+  refuse(ErrorKind::kConfig, {"batch_size 0"}, make_split(8, kPixels), wrong);
   wrong = options;
   wrong.world = 3;
   refuse(ErrorKind::kConfig, {"4 images for 3 processes", "5 or more", "pairs"},
-         make_split(4, kSide), wrong);
+         make_split(4, kPixels), wrong);
   wrong.augment.mixup = wrong.augment.cutmix = 0;
-  refuse(ErrorKind::kConfig, {"2 images for 3 processes", "3 or more"}, make_split(2, kSide),
+  refuse(ErrorKind::kConfig, {"2 images for 3 processes", "3 or more"}, make_split(2, kPixels),
          wrong);
 }
 
 TEST(LoaderErrorsTest, RefusesABatchOutsideAnEpoch) {
-  Loader loader(make_split(20, kSide), train_options(CropMode::kPad));
+  Loader loader(make_split(20, kPixels), train_options(CropMode::kPad));
   expect_error(ErrorKind::kInternal, {"outside an epoch"}, [&] { loader.next(); });
   loader.begin(0, 2);
   expect_error(ErrorKind::kInternal, {"outside an epoch"}, [&] { loader.next(); });

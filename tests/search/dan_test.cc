@@ -7,15 +7,12 @@
 #include "adjoin/models/init.h"
 #include "adjoin/spec/catalog.h"
 #include "adjoin/spec/overrides.h"
+#include "support/gap.h"
 #include "support/random_weights.h"
 #include "support/seeded_test.h"
 
 namespace adjoin::search {
 namespace {
-
-double gap(const torch::Tensor& a, const torch::Tensor& b) {
-  return (a - b).abs().max().item<double>();
-}
 
 const ModelSpec& tiny() {
   static const ModelSpec spec = with_overrides(

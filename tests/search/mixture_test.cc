@@ -8,14 +8,11 @@
 #include "adjoin/models/slice.h"
 #include "adjoin/spec/catalog.h"
 #include "adjoin/spec/overrides.h"
+#include "support/gap.h"
 #include "support/random_weights.h"
 
 namespace adjoin::search {
 namespace {
-
-double gap(const torch::Tensor& a, const torch::Tensor& b) {
-  return (a - b).abs().max().item<double>();
-}
 
 torch::Tensor numbers(std::vector<double> values) { return torch::tensor(values, torch::kFloat64); }
 

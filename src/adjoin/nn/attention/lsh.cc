@@ -61,7 +61,8 @@ torch::Tensor lsh_attention(const torch::Tensor& q_in, const torch::Tensor& v_in
   const auto found = torch::logsumexp(scores, {-1}, /*keepdim=*/true);
   const auto mixed = torch::matmul(torch::exp(scores - found), with_before(sorted(v), 4));
 
-  const auto back = order.argsort(int64_t{-1}).narrow(3, 0, tokens).unsqueeze(-1);  // (B, H, r, N, 1)
+  const auto back =
+      order.argsort(int64_t{-1}).narrow(3, 0, tokens).unsqueeze(-1);  // (B, H, r, N, 1)
   const auto unsorted = [&](const torch::Tensor& x) {
     return x.flatten(3, 4).gather(3, back.expand({-1, -1, -1, -1, x.size(5)}));
   };
