@@ -226,7 +226,8 @@ TEST_F(LoadTest, AnotherMixerKeepsWhatItCanAndListsWhatIsNew) {
                            weights.at("blocks.1.attn.qkv.weight")));
   EXPECT_EQ(model.weights.size(), tensors(model.header.spec).size());
   ASSERT_EQ(model.notes.size(), 1U);
-  EXPECT_NE(model.notes[0].find("32 tensors start anew"), std::string::npos) << model.notes[0];
+  EXPECT_NE(model.notes[0].find("tensors that start anew (32)"), std::string::npos)
+      << model.notes[0];
   EXPECT_NE(model.notes[0].find("blocks.0-3.norm3.weight"), std::string::npos);
 }
 
@@ -249,6 +250,31 @@ TEST_F(LoadTest, QueriesAndValuesStayWhenKeysAreSharedAndComeBack) {
   EXPECT_TRUE(torch::equal(back.weights.at("blocks.2.attn.qkv.weight"),
                            torch::cat({thirds[0], thirds[0], thirds[2]})));
   EXPECT_EQ(back.header.spec, spec);
+}
+
+TEST_F(LoadTest, DamagedProjectionsAreNeverMadeUp) {
+  const ModelSpec spec = catalog_spec("vit_mini_28");
+  LoadOptions options;
+  options.is_mixer_reset = true;
+  const auto refused = [&](const std::vector<Override>& changes, const torch::Tensor& qkv) {
+    options.open.overrides = changes;
+    NamedTensors named;
+    for (const auto& [name, tensor] : init(spec, 3)) {
+      if (name != "blocks.2.attn.qkv.weight") named.emplace_back(name, tensor);
+    }
+    if (qkv.defined()) named.emplace_back("blocks.2.attn.qkv.weight", qkv);
+    save_tensors(folder / "v.safetensors", named, io::to_metadata(header_of(spec)));
+    expect_error(ErrorKind::kData, {"does not fit"},
+                 [&] { load(folder / "v.safetensors", options); });
+  };
+  for (const char* mixer : {"softmax", "lsh", "linear"}) {
+    const std::vector<Override> changes = {{"mixer", mixer}};
+    refused(changes, {});
+    for (const std::vector<int64_t>& shape : {std::vector<int64_t>{1}, {4}, {}}) {
+      refused(changes, torch::zeros(shape));
+    }
+    refused(changes, torch::zeros({192, 64}, torch::kInt64));
+  }
 }
 
 }  // namespace

@@ -186,7 +186,8 @@ TEST_P(OnnxRuntimeTest, AgreesOnAHundredImages) {
   const auto got = run(exported(spec, weights), spec, input);
   const auto batches = got.slice(0, 1);
   double most = 1e-4;
-  if (difference(batches, wanted) > most) {  // perhaps float32 itself is no better here
+  const bool is_lsh = placed_blocks(spec)[0].block->mixer.kind == MixerKind::kLsh;
+  if (!is_lsh && difference(batches, wanted) > most) {  // perhaps float32 is no better here
     const auto exact =
         logits(spec, weights.to(torch::kCPU, torch::kFloat64), input.to(torch::kFloat64));
     most = 3 * difference(wanted, exact.to(torch::kFloat32));

@@ -125,9 +125,10 @@ TEST(MixerTest, OutOfRangeIsRefusedWithWhatIsLegal) {
     expect_error(ErrorKind::kConfig, parts, [&] { changed("vit_mini_32", changes); });
   };
   refused({{"mixer", "linformer"}, {"mixer.k", "66"}},
-          {"model.blocks.0.mixer.k: is 66, must be 1 to 65, the number of tokens"});
-  refused({{"mixer", "sparse-fixed"}, {"mixer.columns", "9"}}, {"columns", "1 to 8, the stride"});
-  refused({{"mixer", "lsh"}, {"mixer.chunk", "66"}}, {"chunk", "1 to 65"});
+          {"model.blocks.0.mixer.k: is 66, must be at most 65, the number of tokens"});
+  refused({{"mixer", "sparse-fixed"}, {"mixer.columns", "9"}},
+          {"columns", "at most 8, the stride"});
+  refused({{"mixer", "lsh"}, {"mixer.chunk", "66"}}, {"chunk", "at most 65"});
   refused({{"mixer", "linear"}, {"mixer.causal", "true"}}, {"model.pool", "set pool=avg"});
   refused({{"mixer", "quadratic"}}, {"unknown value \"quadratic\"", "linformer", "recurrent"});
   refused({{"mixer.k", "3"}}, {"unknown key model.blocks.0.mixer.k"});
@@ -173,6 +174,45 @@ TEST(MixerTest, ThatAChoiceChangesBringsTensorsOfItsOwn) {
   EXPECT_TRUE(is_slice.at("blocks.0.attn.qkv.weight"));
   EXPECT_TRUE(is_slice.at("blocks.1.attn.proj_k")) << "the first columns";
   EXPECT_FALSE(is_slice.contains("blocks.2.attn.proj_k"));
+}
+
+TEST(MixerTest, OfAnotherNetworkIsNoPartOfIt) {
+  const ModelSpec large = catalog_spec("vit_mini_32");
+  for (const Changes& changes :
+       {Changes{{"mixer", "lsh"}}, Changes{{"norm", "post"}}, Changes{{"shortcut", "dense"}}}) {
+    expect_error(ErrorKind::kUsage, {"another norm, mixer or shortcut"},
+                 [&] { choice_between(large, with_overrides(large, changes)); });
+  }
+}
+
+TEST(MixerTest, MoreProductsThanCanBeCountedAreRefused) {
+  const Changes huge = {{"img_size", "8176"}, {"patch_size", "16"}, {"embed_dim", "16384"},
+                        {"heads", "1024"},    {"head_dim", "16"},   {"depth", "1024"}};
+  const ModelSpec largest = changed("vit_mini_28", huge);
+  EXPECT_GT(placed_blocks(largest)[0].tokens, 261'000);
+  for (const Changes& more :
+       {Changes{{"mixer", "lsh"}, {"mixer.chunk", "261122"}, {"mixer.rounds", "64"}},
+        Changes{{"shortcut", "dense"}, {"shortcut.branches", "64"}},
+        Changes{{"shortcut", "circulant"},
+                {"shortcut.branches", "64"},
+                {"shortcut.blocks", "16384"}}}) {
+    Changes all = huge;
+    all.insert(all.end(), more.begin(), more.end());
+    expect_error(ErrorKind::kConfig, {"model.blocks.0", "more products than can be counted"},
+                 [&] { changed("vit_mini_28", all); });
+  }
+}
+
+TEST(MixerTest, HalfSaidPartsAreRefusedInASentence) {
+  expect_error(ErrorKind::kConfig, {"model.blocks.0.mixer", "kind"}, [] {
+    changed("vit_mini_28", {{"mixer", "{}"}});
+  });
+  EXPECT_EQ(
+      block_of(changed("vit_mini_28", {{"mixer", "{}"}, {"mixer.kind", "lsh"}}), 0).mixer.kind,
+      MixerKind::kLsh);
+  expect_error(ErrorKind::kConfig, {"model.tokens"}, [] {
+    changed("t2t_mini_28", {{"tokens", R"({"kind":"performer","splits":[],"dim":64})"}});
+  });
 }
 
 }  // namespace

@@ -89,8 +89,10 @@ int run_convert(Args args) {
   from_json(layout_name, layout, "--layout");
   const auto dtype = dtype_name.empty() ? torch::kFloat32 : parse_stored_dtype(dtype_name);
 
-  models::Model model = models::load(
-      in, {.open = options.open(), .is_head_reset = options.is_head_reset, .is_mixer_reset = true});
+  models::Model model =
+      models::load(in, {.open = options.open(),
+                        .is_head_reset = options.is_head_reset,
+                        .is_mixer_reset = changes_parts(options.open().overrides)});
   const std::string parent = models::content_hash(model.weights);
   note_not_finite(model);
   if (!dtype_name.empty()) model.weights = stored_as(model.weights, dtype);

@@ -58,6 +58,20 @@ int64_t compared(const LinearMixerOp& op, int64_t tokens) {
   return op.heads.heads * linear_groups(tokens) * kLinearGroup * kLinearGroup;
 }
 
+/// Further values a mixer holds for its gradient.
+int64_t held(const LshOp& op, int64_t tokens) {
+  const int64_t padded = lsh_chunks(op.mixer, tokens) * op.mixer.chunk;
+  const int64_t copies = 5;  // sorted: of queries, and of keys and values with the chunk before
+  return compared(op, tokens) +
+         copies * op.heads.heads * op.mixer.rounds * padded * op.heads.head_dim;
+}
+
+/// A sum of keys and values per token.
+int64_t held(const LinearMixerOp& op, int64_t tokens) {
+  const bool is_kept = op.mixer.kind == MixerKind::kRecurrent && op.mixer.is_causal;
+  return is_kept ? op.heads.heads * tokens * op.heads.head_dim * op.heads.head_dim : 0;
+}
+
 Macs mixer_macs(const LinformerOp& op, int64_t tokens) {
   const int64_t each = compared(op, tokens) * op.heads.head_dim;
   return {.attention_qk = each, .attention_av = each, .attention_other = 2 * each};
@@ -116,10 +130,12 @@ int64_t activations(const Op& op) {
   }
   return std::visit(
       [&](const auto& detail) {
+        int64_t values = out;
         if constexpr (requires { compared(detail, op.shape[0]); }) {
-          return out + compared(detail, op.shape[0]);
+          values += compared(detail, op.shape[0]);
         }
-        return out;
+        if constexpr (requires { held(detail, op.shape[0]); }) values += held(detail, op.shape[0]);
+        return values;
       },
       op.detail);
 }

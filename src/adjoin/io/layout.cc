@@ -152,7 +152,11 @@ void check_fit(const Fit& fit, const ModelSpec& spec, const std::string& origin)
   const bool is_of_other_kind =
       !fit.missing.empty() && std::all_of(fit.missing.begin(), fit.missing.end(),
                                           [](const TensorInfo& t) { return is_of_kind(t.name); });
-  if (is_of_other_kind) advice += "; adjoin convert starts what another mixer or norm needs anew";
+  if (is_of_other_kind) {
+    advice +=
+        "; if another mixer, norm or shortcut is meant, adjoin convert with --set model.mixer, "
+        "model.norm or model.shortcut starts what it needs";
+  }
   throw Error(ErrorKind::kData,
               fmt::format("{}: does not fit {}: {}{}", origin, spec.name, describe(fit), advice));
 }
@@ -203,11 +207,10 @@ std::vector<std::string> gathered(const std::vector<std::string>& names) {
 }
 
 bool is_of_kind(const std::string& name) {
-  constexpr std::string_view kParts[] = {".norm3.",         ".attn.qkv.",
-                                         ".attn.qv.",       ".attn_shortcut.",
-                                         ".mlp_shortcut.",  ".attn.proj_k",
-                                         ".attn.proj_v",    ".attn.rotations",
-                                         ".rel_pos_embed_", ".relative_position_bias_table"};
+  constexpr std::string_view kParts[] = {
+      ".norm3.",         ".attn.qv.",       ".attn_shortcut.",
+      ".mlp_shortcut.",  ".attn.proj_k",    ".attn.proj_v",
+      ".attn.rotations", ".rel_pos_embed_", ".relative_position_bias_table"};
   return std::any_of(std::begin(kParts), std::end(kParts),
                      [&](std::string_view part) { return name.find(part) != std::string::npos; });
 }

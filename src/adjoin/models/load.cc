@@ -77,10 +77,31 @@ void take_new_heads(io::Fit& fit, Model& model, torch::ScalarType type, uint64_t
   std::erase_if(fit.misfits, [&](const io::Misfit& misfit) { return start(misfit.wanted); });
 }
 
-/// Thirds of q and v for a mixer whose queries are its keys, and back.
-torch::Tensor thirds_of(const std::string& name, const torch::Tensor& from) {
-  const bool is_to_two = name.find(".attn.qv.") != std::string::npos;
-  const auto parts = from.chunk(is_to_two ? 3 : 2, 0);
+/// The name that q, k and v have in a block whose queries are its keys, or the other way round;
+/// nothing for other tensors.
+std::optional<std::string> other_projection(const std::string& name) {
+  constexpr std::string_view kNames[] = {".attn.qkv.", ".attn.qv."};
+  for (const size_t i : {0, 1}) {
+    const size_t at = name.find(kNames[i]);
+    if (at == std::string::npos) continue;
+    return std::string(name).replace(at, kNames[i].size(), kNames[1 - i]);
+  }
+  return std::nullopt;
+}
+
+/// q and v of q, k and v, or q, q and v of q and v, as `info` wants them; undefined where the file
+/// has nothing of that shape.
+torch::Tensor from_other_projection(const TensorInfo& info, const io::TensorFile& file) {
+  const auto other = other_projection(info.name);
+  const auto found = other ? file.tensors.find(*other) : file.tensors.end();
+  if (found == file.tensors.end()) return {};
+  const bool is_to_two = other->find(".attn.qkv.") != std::string::npos;
+  std::vector<int64_t> shape = info.shape();
+  shape[0] = is_to_two ? shape[0] / 2 * 3 : shape[0] / 3 * 2;
+  if (found->second.shape != shape) return {};
+  const auto stored = as_tensor(found->second, file.file);
+  if (!stored.is_floating_point()) return {};
+  const auto parts = stored.chunk(is_to_two ? 3 : 2, 0);
   return is_to_two ? torch::cat({parts[0], parts[2]}) : torch::cat({parts[0], parts[0], parts[1]});
 }
 
@@ -89,42 +110,38 @@ torch::Tensor thirds_of(const std::string& name, const torch::Tensor& from) {
 void take_new_kind(const io::TensorFile& file, io::Fit& fit, Model& model, uint64_t seed) {
   if (model.weights.size() == 0) return;
   const auto type = model.weights.begin()->second.scalar_type();
-  std::vector<std::string> kept, started;
+  std::vector<std::string> kept, started, used;
   const auto start = [&](const TensorInfo& info) {
-    if (!io::is_of_kind(info.name)) return false;
-    const size_t qkv = info.name.find(".attn.qkv.");
-    const size_t qv = info.name.find(".attn.qv.");
-    std::string other = info.name;
-    if (qkv != std::string::npos) other.replace(qkv, 10, ".attn.qv.");
-    if (qv != std::string::npos) other.replace(qv, 9, ".attn.qkv.");
-    const auto found = other == info.name ? file.tensors.end() : file.tensors.find(other);
-    if (found != file.tensors.end()) {
-      const auto value = thirds_of(info.name, as_tensor(found->second, file.file));
-      if (value.sizes() == info.shape()) {
-        model.weights.set(info.name, value);
-        kept.push_back(info.name);
-        return true;
-      }
+    const auto other = other_projection(info.name);
+    const auto value = from_other_projection(info, file);
+    if (value.defined()) {
+      model.weights.set(info.name, value);
+      kept.push_back(info.name);
+      used.push_back(*other);
+      return true;
     }
+    if (other || !io::is_of_kind(info.name)) return false;
     model.weights.set(info.name, init_tensor(info, seed).to(type));
     started.push_back(info.name);
     return true;
   };
   std::erase_if(fit.missing, start);
   std::erase_if(fit.misfits, [&](const io::Misfit& misfit) { return start(misfit.wanted); });
-  const auto first_unused =
-      std::stable_partition(fit.unexpected.begin(), fit.unexpected.end(),
-                            [](const std::string& name) { return !io::is_of_kind(name); });
+  const auto first_unused = std::stable_partition(
+      fit.unexpected.begin(), fit.unexpected.end(), [&](const std::string& name) {
+        const bool is_used = std::find(used.begin(), used.end(), name) != used.end();
+        return !is_used && (other_projection(name) || !io::is_of_kind(name));
+      });
   const std::vector<std::string> unused(first_unused, fit.unexpected.end());
   fit.unexpected.erase(first_unused, fit.unexpected.end());
   const auto note = [&](const std::vector<std::string>& names, std::string_view what) {
     if (names.empty()) return;
     model.notes.push_back(
-        fmt::format("{} {}: {}", names.size(), what, fmt::join(io::gathered(names), ", ")));
+        fmt::format("{} ({}): {}", what, names.size(), fmt::join(io::gathered(names), ", ")));
   };
-  note(kept, "tensors are put together from what the file has");
-  note(started, "tensors start anew");
-  note(unused, "tensors of the file are left out");
+  note(kept, "tensors put together from what the file has");
+  note(started, "tensors that start anew");
+  note(unused, "tensors of the file that are left out");
 }
 
 }  // namespace

@@ -19,6 +19,13 @@ std::vector<Layer> layers_of(const Subject& subject, const Weights& leaves) {
   return layers;
 }
 
+/// Output channels; of a circulant layer, whose channels share their weights, blocks of them.
+int64_t units_of(const Layer& layer) {
+  const int64_t rows = layer.weight.size(0);
+  const bool is_shared = layer.bias.defined() && layer.bias.numel() != rows;
+  return is_shared ? rows * layer.weight.size(1) : rows;
+}
+
 }  // namespace
 
 double fisher(Probe& probe) {
@@ -45,14 +52,18 @@ double fisher(Probe& probe) {
         return gradient.defined() ? (value.detach() * gradient).to(torch::kFloat64)
                                   : torch::zeros_like(value, torch::kFloat64);
       };
-      auto channels = product(layers[k].weight, gradients[next++]).flatten(1).sum(1);
-      if (layers[k].bias.defined()) channels += product(layers[k].bias, gradients[next++]);
+      const int64_t units = units_of(layers[k]);
+      auto channels = product(layers[k].weight, gradients[next++]).view({units, -1}).sum(1);
+      if (layers[k].bias.defined()) {
+        channels += product(layers[k].bias, gradients[next++]).view({units, -1}).sum(1);
+      }
       squares[k] = squares[k].defined() ? squares[k] + channels.square() : channels.square();
     }
   }
   double sum = 0;
   for (size_t k = 0; k < layers.size(); ++k) {
-    const auto weights = static_cast<double>(layers[k].weight[0].numel());
+    const auto weights =
+        static_cast<double>(layers[k].weight.numel()) / static_cast<double>(units_of(layers[k]));
     sum += weights * squares[k].sum().item<double>() / images / 2;
   }
   return sum;

@@ -46,8 +46,9 @@ class Mixture {
   torch::Tensor places_;  // of every column: the last candidate that has it, in a flat matrix
 };
 
-/// The same network by definition: every candidate of every block is computed, and their outputs
-/// are summed. `large` are the large network's tensors. Slow; to compare with.
+/// The same network by definition, where norms stand before the branches: every candidate of every
+/// block is computed, and their outputs are summed. `large` are the large network's tensors. Slow;
+/// to compare with.
 ///
 /// images (B, C, H, W) -> logits (B, classes)
 torch::Tensor explicit_mixture(const Space& space, const Weights& large,

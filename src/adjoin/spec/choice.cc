@@ -38,6 +38,12 @@ int64_t kept_units(int64_t units, double keep) {
   return keep == 1 ? units : std::clamp(nearest, kStep, units / kStep * kStep);
 }
 
+/// Whether shortcuts differ at most in the number of blocks, as those of narrower networks do.
+bool is_same_kind(const std::optional<Shortcut>& one, std::optional<Shortcut> other) {
+  if (one && other) other->blocks = one->blocks;
+  return one == other;
+}
+
 }  // namespace
 
 Choice keep_everything(const ModelSpec& spec) {
@@ -81,6 +87,7 @@ Choice choice_between(const ModelSpec& large, const ModelSpec& small) {
                                                family_name(small), large.name, family_name(large)));
   }
   Choice choice = keep_everything(large);
+  const std::vector<PlacedBlock> placed_large = placed_blocks(large);
   std::map<int64_t, int64_t> by_origin;
   int64_t index = 0;
   for_each_block(large, [&](const BlockSpec& block) { by_origin[block.origin] = index++; });
@@ -93,6 +100,14 @@ Choice choice_between(const ModelSpec& large, const ModelSpec& small) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("{}: {} came from block {}, which {} does not have", small.name,
                               placed.name, wanted.origin, large.name));
+    }
+    const BlockSpec& there = *placed_large[static_cast<size_t>(found->second)].block;
+    if (there.norm != wanted.norm || there.mixer != wanted.mixer ||
+        !is_same_kind(there.shortcut, wanted.shortcut)) {
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format("{}: {} has another norm, mixer or shortcut than {} has: no part of it",
+                      small.name, placed.name, large.name));
     }
     places.push_back(found->second);
     choice.blocks[static_cast<size_t>(found->second)] = {true, wanted.heads, wanted.hidden,

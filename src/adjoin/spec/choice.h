@@ -41,7 +41,8 @@ Choice choice_from_alphas(const ModelSpec& spec, const std::vector<int64_t>& alp
 Choice choice_from_keep(const ModelSpec& spec, double keep);
 
 /// The choice that makes `small` out of `large`: blocks are matched by `origin`. Error(kUsage) when
-/// they are of different families or the large network lacks a block.
+/// they are of different families, the large network lacks a block, or one of its parts is of
+/// another kind.
 Choice choice_between(const ModelSpec& large, const ModelSpec& small);
 
 }  // namespace adjoin

@@ -105,7 +105,8 @@ void place_blocks(const ModelSpec& spec, const VitSpec& vit, std::vector<PlacedB
 }
 
 void place_blocks(const ModelSpec& spec, const T2tSpec& t2t, std::vector<PlacedBlock>& placed) {
-  const int64_t grid = split_shapes(spec, t2t).back().out_grid;
+  const std::vector<SplitShape> shapes = split_shapes(spec, t2t);
+  const int64_t grid = shapes.empty() ? 0 : shapes.back().out_grid;  // not yet validated
   place_trunk_blocks(t2t.blocks, t2t.embed_dim, grid * grid + 1, placed);
 }
 

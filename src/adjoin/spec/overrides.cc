@@ -307,7 +307,7 @@ std::vector<BlockPath> block_paths(const ModelSpec& spec) {
 Json part_of_word(std::string_view field, const Json& current, const std::string& word,
                   int64_t tokens) {
   if (field.ends_with(".kind")) field.remove_suffix(sizeof(".kind") - 1);
-  if (current.is_object() && current.at("kind") == word) return current;
+  if (current.is_object() && current.value("kind", Json()) == word) return current;
   if (field == "mixer") {
     for (const auto& [name, kind] : kEnumNames<MixerKind>) {
       if (word == name) return to_json(default_mixer(kind, tokens));
@@ -331,9 +331,7 @@ bool is_part(std::string_view field) {
 void set_in_block(Json& root, const BlockPath& block, const std::string& field,
                   const std::string& value) {
   const std::string key = block.text + "." + field;
-  const bool is_part =
-      field == "mixer" || field == "mixer.kind" || field == "shortcut" || field == "shortcut.kind";
-  if (!is_part || Json::accept(value)) return set_path(root, {key, value});
+  if (!is_part(field) || Json::accept(value)) return set_path(root, {key, value});
   std::string pointer = "/" + block.text + "/" + field.substr(0, field.find('.'));
   std::replace(pointer.begin(), pointer.end(), '.', '/');
   Json& current = root.at(Json::json_pointer(pointer));
@@ -348,6 +346,15 @@ Override parse_override(const std::string& text) {
     throw Error(ErrorKind::kConfig, fmt::format("set: \"{}\" must be KEY=VALUE", text));
   }
   return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+bool changes_parts(const std::vector<Override>& overrides) {
+  return std::any_of(overrides.begin(), overrides.end(), [](const Override& change) {
+    if (is_block_key(change.key)) return true;
+    return std::any_of(std::begin(kBlockKeys), std::end(kBlockKeys), [&](std::string_view part) {
+      return change.key.find("." + std::string(part)) != std::string::npos;
+    });
+  });
 }
 
 ModelSpec with_overrides(const ModelSpec& spec, const std::vector<Override>& overrides) {

@@ -23,7 +23,12 @@ Override parse_override(const std::string& text);
 /// the depth) and, for Swin, `embed_dim` (of the first stage; every stage doubles it). A list
 /// "2,2,6,2" gives one value per block, or per stage of a Swin. Unless given, head_dim is
 /// embed_dim / heads and hidden keeps its ratio to embed_dim. A Swin's shifts follow its window.
+/// `mixer`, `norm` and `shortcut` and their fields are those of all blocks; a word for a mixer or
+/// shortcut brings the fields of its kind.
 /// Whatever the order they are given in, whole-network keys act before those of single blocks.
 ModelSpec with_overrides(const ModelSpec& spec, const std::vector<Override>& overrides);
+
+/// Whether one of them names a mixer, a norm or a shortcut.
+bool changes_parts(const std::vector<Override>& overrides);
 
 }  // namespace adjoin

@@ -33,7 +33,8 @@ void check_mixer(const PlacedBlock& placed, const Mixer& mixer) {
   const int64_t tokens = placed.window ? placed.window->tokens() : placed.tokens;
   const auto at_most = [&](const char* field, int64_t value, int64_t most, const char* of) {
     if (value > most) {
-      refuse(placed, fmt::format("mixer.{}: is {}, must be 1 to {}, {}", field, value, most, of));
+      refuse(placed,
+             fmt::format("mixer.{}: is {}, must be at most {}, {}", field, value, most, of));
     }
   };
   constexpr const char* kTokens = "the number of tokens";
@@ -59,6 +60,34 @@ void check_shortcut(const PlacedBlock& placed, const Shortcut& shortcut) {
                              shortcut.blocks, placed.embed_dim, join(legal)));
 }
 
+/// Entries of all scores of a block, at most.
+double pairs(const PlacedBlock& placed, const Mixer& mixer) {
+  const auto tokens = static_cast<double>(placed.tokens);
+  const double all = static_cast<double>(placed.block->heads) * tokens * tokens;
+  const auto chunk = static_cast<double>(mixer.chunk);
+  if (mixer.kind == MixerKind::kLsh) {
+    return all / tokens * static_cast<double>(mixer.rounds) * 2 * chunk * (1 + 2 * chunk / tokens);
+  }
+  return mixer.is_sparse() ? 12 * all : 2 * all;
+}
+
+/// Counts of all blocks must fit 64 bits.
+void check_size(const PlacedBlock& placed) {
+  constexpr double kMostPairs = 5e14;
+  constexpr double kMostMacs = 8e15;
+  const BlockSpec& block = *placed.block;
+  const auto width = static_cast<double>(placed.embed_dim);
+  const double entries = pairs(placed, block.mixer);
+  const double scores = 2 * entries * static_cast<double>(block.head_dim);
+  const double more = block.shortcut ? static_cast<double>(block.shortcut->branches) : 0;
+  const double linear = width * (4 * static_cast<double>(block.attention_dim()) +
+                                 2 * static_cast<double>(block.hidden) + 8 * more * width);
+  if (entries > kMostPairs || scores + static_cast<double>(placed.tokens) * linear > kMostMacs) {
+    throw Error(ErrorKind::kConfig,
+                fmt::format("model.{}: takes more products than can be counted", placed.name));
+  }
+}
+
 }  // namespace
 
 void validate_block(const PlacedBlock& placed) {
@@ -70,6 +99,7 @@ void validate_block(const PlacedBlock& placed) {
   }
   check_mixer(placed, block.mixer);
   if (block.shortcut) check_shortcut(placed, *block.shortcut);
+  check_size(placed);
 }
 
 }  // namespace adjoin

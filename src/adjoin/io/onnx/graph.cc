@@ -72,9 +72,10 @@ std::string OnnxGraph::constant(const std::string& name, const std::vector<int64
   return name;
 }
 
-std::string OnnxGraph::own_constant(const std::string& what, const std::vector<int64_t>& shape,
-                                    const std::vector<float>& values) {
-  return constant(fresh(what), shape, values);
+std::string OnnxGraph::integer(int64_t value) {
+  const std::string name = fresh("integer");
+  fill(*graph_.add_initializer(), name, {}, std::vector<int64_t>{value}, onnx::TensorProto::INT64);
+  return name;
 }
 
 std::string OnnxGraph::constant(const std::vector<int64_t>& values) {
@@ -85,7 +86,7 @@ std::string OnnxGraph::constant(const std::vector<int64_t>& values) {
 }
 
 std::string OnnxGraph::constant(double value) {
-  return own_constant("number", {}, {static_cast<float>(value)});
+  return constant(fresh("number"), {}, {static_cast<float>(value)});
 }
 
 std::string OnnxGraph::reshape(const std::string& x, const std::vector<int64_t>& shape) {

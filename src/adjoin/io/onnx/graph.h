@@ -36,11 +36,11 @@ class OnnxGraph {
   std::string constant(const std::string& name, const std::vector<int64_t>& shape,
                        const std::vector<float>& values);
 
-  /// One of this op's own, whose name is made from `what`.
-  std::string own_constant(const std::string& what, const std::vector<int64_t>& shape,
-                           const std::vector<float>& values);
   std::string constant(const std::vector<int64_t>& values);
   std::string constant(double value);
+
+  /// A whole number without axes.
+  std::string integer(int64_t value);
 
   std::string reshape(const std::string& x, const std::vector<int64_t>& shape);
   std::string transpose(const std::string& x, const std::vector<int64_t>& order);

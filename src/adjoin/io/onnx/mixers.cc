@@ -167,11 +167,15 @@ class SparseWriter {
   }
 
   std::string mask() {
-    std::vector<float> scores;
-    for (const bool is_seen : sparse_mask(op_.mixer, tokens_)) {
-      scores.push_back(is_seen ? 0 : -std::numeric_limits<float>::infinity());
-    }
-    return graph_.own_constant("mask", {layout_.padded, layout_.near + layout_.far}, scores);
+    const auto scores = [&] {
+      std::vector<float> values;
+      for (const bool is_seen : sparse_mask(op_.mixer, tokens_)) {
+        values.push_back(is_seen ? 0 : -std::numeric_limits<float>::infinity());
+      }
+      return values;
+    };
+    const std::string key = fmt::format("mask/{}/{}", tokens_, to_json(op_.mixer).dump());
+    return tools_.shared(key, {layout_.padded, layout_.near + layout_.far}, scores);
   }
 
   OnnxTools& tools_;
@@ -364,19 +368,21 @@ std::string write_linear(OnnxTools& tools, const LinearMixerOp& op, int64_t toke
     *x = graph.reshape(tools.pad(*x, 4, 2, 0, padded - tokens),
                        {kBatch, op.heads.heads, groups, kLinearGroup, op.heads.head_dim});
   }
-  std::vector<float> lower;
-  for (int64_t i = 0; i < kLinearGroup; ++i) {
-    for (int64_t j = 0; j < kLinearGroup; ++j) lower.push_back(j <= i ? 1 : 0);
-  }
+  const auto lower = [] {
+    std::vector<float> values;
+    for (int64_t i = 0; i < kLinearGroup; ++i) {
+      for (int64_t j = 0; j < kLinearGroup; ++j) values.push_back(j <= i ? 1 : 0);
+    }
+    return values;
+  };
   const auto pairs =
       graph.node("Mul", {graph.node("MatMul", {q, heads.flipped(k, 5)}),
-                         graph.own_constant("lower", {kLinearGroup, kLinearGroup}, lower)});
+                         tools.shared("lower", {kLinearGroup, kLinearGroup}, lower)});
   auto mixed = graph.node("MatMul", {pairs, v});
   auto norm = tools.reduce_sum(pairs, 4);
   if (groups > 1) {
     const auto before = [&](const std::string& x) {
-      return graph.node("CumSum", {x, graph.constant(std::vector<int64_t>{2})},
-                        {{"exclusive", int64_t{1}}});
+      return graph.node("CumSum", {x, graph.integer(2)}, {{"exclusive", int64_t{1}}});
     };
     const auto sums = before(graph.node("MatMul", {heads.flipped(k, 5), v}));
     const auto all = heads.flipped(before(tools.reduce_sum(k, 3)), 5);

@@ -2,6 +2,7 @@
 
 // What the writers of ops share: the graph, and the tensors of the network by name.
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -30,6 +31,14 @@ class OnnxTools {
     return graph_.constant(name, shapes_.at(name), values_(name));
   }
 
+  /// A constant that several ops share, made at its first use.
+  std::string shared(const std::string& key, const std::vector<int64_t>& shape,
+                     const std::function<std::vector<float>()>& make) {
+    const auto [found, is_new] = shared_.try_emplace(key, key);
+    if (is_new) graph_.constant(key, shape, make());
+    return found->second;
+  }
+
   /// A matrix (out, in) as (in, out).
   std::string transposed(const std::string& name);
 
@@ -49,6 +58,7 @@ class OnnxTools {
   OnnxGraph& graph_;
   const TensorValues& values_;
   std::map<std::string, std::vector<int64_t>> shapes_;
+  std::map<std::string, std::string> shared_;
 };
 
 }  // namespace adjoin::io

@@ -42,12 +42,14 @@ torch::Tensor token_by_token(const torch::Tensor& q, const torch::Tensor& k, con
                              bool is_causal) {
   auto values = torch::zeros({q.size(0), q.size(2), v.size(2)}, q.options());
   auto keys = torch::zeros({q.size(0), q.size(2), 1}, q.options());
+  // Unbound at once: the gradient of a part of a tensor is as large as the whole.
+  const auto q_of = q.unbind(1), k_of = k.unbind(1), v_of = v.unbind(1);  // (G, d) each
   std::vector<torch::Tensor> rows;
-  for (int64_t t = 0; t < q.size(1); ++t) {
-    const auto key = k.narrow(1, t, 1).transpose(1, 2);  // (G, d, 1)
-    values = torch::baddbmm(values, key, v.narrow(1, t, 1));
+  for (size_t t = 0; t < k_of.size(); ++t) {
+    const auto key = k_of[t].unsqueeze(2);  // (G, d, 1)
+    values = torch::baddbmm(values, key, v_of[t].unsqueeze(1));
     keys = keys + key;
-    if (is_causal) rows.push_back(seen(q.narrow(1, t, 1), values, keys));
+    if (is_causal) rows.push_back(seen(q_of[t].unsqueeze(1), values, keys));
   }
   return is_causal ? torch::cat(rows, 1) : seen(q, values, keys);
 }
