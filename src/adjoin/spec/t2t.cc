@@ -54,7 +54,8 @@ int64_t token_layer_ops(OpGraph& graph, const TokensSpec& tokens, size_t index, 
   const OpDetail mix =
       is_performer
           ? OpDetail(PerformerOp{prefix + "w", dim, performer_features(tokens), kPerformerEps})
-          : OpDetail(AttentionOp{1, dim, 1 / std::sqrt(static_cast<double>(in)), std::nullopt, "", {}});
+          : OpDetail(
+                AttentionOp{1, dim, 1 / std::sqrt(static_cast<double>(in)), std::nullopt, "", {}});
   const int64_t mixed = graph.add(prefix + "mix", mix, {qkv}, {count, dim});
   const int64_t v = graph.add(prefix + "v", SliceOp{2 * dim, 3 * dim}, {qkv}, {count, dim});
   const int64_t proj = graph.linear(attn + "proj.", mixed, dim, true);
