@@ -4,8 +4,9 @@
   norms      pre, post and res-post, with and without augmented shortcuts, at depth 8 and 24
   mixers     each of them in all blocks, at depth 8
 
-Speed is that of training steps, one network at a time (`adjoin train --dry-run`); then all are trained side by side. Rows
-may be trained in several goes: each go writes its results with --json, and `blocks.py FILE.json ..` prints them all.
+Speed is that of training steps, one network at a time (`adjoin train --dry-run`); then all are trained side by side. It may
+be stopped and called again: what the file of --json has is not measured again, and run folders are resumed.
+`blocks.py FILE.json ..` prints the table.
 
   nvidia-cuda-mps-control -d        # lets the kernels of several processes run at once
   bench/blocks.py --adjoin build/cuda/bin/adjoin --data folder:DIR --epochs 40 --jobs 7 --json blocks.json
@@ -41,7 +42,8 @@ def rows():
 def ask(words):
     done = subprocess.run([*words, "--json", "--progress", "silent"], capture_output=True, text=True)
     if done.returncode != 0:
-        sys.exit(f"{shlex.join(words)}: exit {done.returncode}: {done.stderr.strip()}")
+        print(f"{shlex.join(words)}: exit {done.returncode}: {done.stderr.strip()}", flush=True)
+        return None
     return json.loads(done.stdout)
 
 
@@ -54,6 +56,8 @@ def train(args, name, changes, seed, speed):
     began = time.time()
     words = command(args, changes, seed)
     result = ask([*words, "--output", str(Path(args.output) / name / str(seed)), "--resume"])
+    if result is None:
+        return None
     print(f"{name}, seed {seed}: {result['top1']:.2f}  ({time.time() - began:.0f} s)", flush=True)
     return {
         "row": name,
@@ -100,21 +104,38 @@ def main():
     if unknown := set(wanted) - set(known):
         sys.exit(f"no such row: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    speeds = {}
+    kept = json.loads(Path(args.json).read_text()) if args.json and Path(args.json).exists() else {}
+    speeds, runs = kept.get("speeds", {}), kept.get("runs", [])
+
+    def write():
+        if args.json:
+            Path(args.json).write_text(json.dumps({"speeds": speeds, "runs": runs}, indent=1) + "\n")
+
     for name in wanted:
-        answer = ask([*command(args, known[name], 0), "--dry-run"])
+        if name in speeds:
+            continue
+        answer = ask([*command(args, known[name], 0), "--limit-train", "5120", "--limit-val", "1000", "--dry-run"])
+        if answer is None:
+            sys.exit(1)
         estimate = answer["estimate"]
         batch = estimate["images"] // estimate["steps_per_epoch"]
         speed = batch / estimate["step_seconds"]
         speeds[name] = {"images_per_second": speed, "params": answer["params"], "macs": answer["macs"]}
-    runs = []
+        write()
+    has = {(run["row"], run["seed"]) for run in runs}
+    pairs = [(name, seed) for seed in args.seed or [0] for name in wanted if (name, seed) not in has]
+    failed = 0
     with ThreadPoolExecutor(args.jobs) as pool:
-        jobs = [(name, known[name], seed, speeds[name]) for seed in args.seed or [0] for name in wanted]
+        jobs = [(name, known[name], seed, speeds[name]) for name, seed in pairs]
         for future in as_completed([pool.submit(train, args, *job) for job in jobs]):
-            runs.append(future.result())
-            if args.json:
-                Path(args.json).write_text(json.dumps({"runs": runs}, indent=1) + "\n")
+            if found := future.result():
+                runs.append(found)
+                write()
+            else:
+                failed += 1
     print_table(runs)
+    if failed:
+        sys.exit(f"{failed} of {len(jobs)} trainings failed")
 
 
 if __name__ == "__main__":
