@@ -40,6 +40,7 @@ struct Half {
       branch = {layer_norm(weights, name(norms.after), whole, norm_eps, context), {}, {}, {}};
     }
     branch.scale = drop_path(x.sum.size(0), x.sum, placed.block->drop_path, context);
+    if (!context.has_skips) x = {torch::zeros_like(x.sum)};
     branch.order = order;
     const auto& augmented = placed.block->shortcut;
     if (augmented) x = with_shortcut(std::move(x), seen, branch, *augmented);
@@ -87,6 +88,14 @@ Stream attend(const PlacedBlock& placed, double norm_eps, const Weights& weights
   return half.add(std::move(x), seen, std::move(branch), order);
 }
 
+torch::Tensor read_by_attention(const PlacedBlock& placed, double norm_eps, const Weights& weights,
+                                const torch::Tensor& x, const Context& context) {
+  const TokenOrder order =
+      placed.window ? window_order(*placed.window, x.device(), context) : TokenOrder{};
+  Stream stream{x};
+  return attention_half(placed, norm_eps, weights, context).read(stream, order);
+}
+
 torch::Tensor read_by_mlp(const PlacedBlock& placed, double norm_eps, const Weights& weights,
                           Stream& x, const Context& context) {
   return mlp_half(placed, norm_eps, weights, context).read(x, {});
@@ -94,6 +103,7 @@ torch::Tensor read_by_mlp(const PlacedBlock& placed, double norm_eps, const Weig
 
 Stream feed_forward(const PlacedBlock& placed, double norm_eps, const Weights& weights, Stream x,
                     const Context& context) {
+  if (!context.has_mlps) return x;
   const Half half = mlp_half(placed, norm_eps, weights, context);
   const auto seen = half.read(x, {});
   Branch branch = mlp(weights, half.name("mlp."), seen, context);
@@ -115,7 +125,8 @@ Stream blocks(const ModelSpec& spec, const Weights& weights, const torch::Tensor
   for (size_t i = 0; i < placed.size(); ++i) {
     if (before) x = before(i, std::move(x));
     for (const Skip& skip : spec.skips) {
-      if (skip.to == static_cast<int64_t>(i)) x = {settled(x) + skipped.at(skip.from)};
+      const bool is_here = skip.to == static_cast<int64_t>(i) && context.has_skips;
+      if (is_here) x = {settled(x) + skipped.at(skip.from)};
     }
     if (context.block) {
       x = {context.block(i, settled(x))};

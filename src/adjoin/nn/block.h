@@ -16,6 +16,11 @@ Stream attend(const PlacedBlock& placed, double norm_eps, const Weights& weights
 Stream feed_forward(const PlacedBlock& placed, double norm_eps, const Weights& weights, Stream x,
                     const Context& context);
 
+/// What the attention of the block reads of x, after its norm where it has one before it, its
+/// tokens window by window.
+torch::Tensor read_by_attention(const PlacedBlock& placed, double norm_eps, const Weights& weights,
+                                const torch::Tensor& x, const Context& context);
+
 /// What the MLP of the block reads of the stream, after its norm where it has one before it.
 torch::Tensor read_by_mlp(const PlacedBlock& placed, double norm_eps, const Weights& weights,
                           Stream& x, const Context& context);

@@ -40,6 +40,8 @@ struct Context {
   Tap tap;
   BlockFunction block;             ///< instead of the network's own blocks
   bool has_norms = true;           ///< else layer norms hand on what they get
+  bool has_mlps = true;            ///< else blocks are attention alone
+  bool has_skips = true;           ///< else nothing stands beside attention and MLP but shortcuts
   Constants* constants = nullptr;  ///< without it they are made anew in each pass
 
   void report(std::string_view name, const torch::Tensor& value) const {

@@ -14,6 +14,7 @@ torch::Tensor plain_attention(const torch::Tensor& q, const torch::Tensor& k,
 
 torch::Tensor scaled_dot_product(const torch::Tensor& q, const torch::Tensor& k,
                                  const torch::Tensor& v, double scale, const torch::Tensor& bias) {
+  if (v.size(-1) != q.size(-1)) return plain_attention(q, k, v, scale, bias);
 #if ADJOIN_TORCH >= 20100
   const TorchOptional<torch::Tensor> mask =
       bias.defined() ? TorchOptional<torch::Tensor>(bias.to(q.scalar_type()))

@@ -13,8 +13,8 @@ namespace adjoin::nn {
 torch::Tensor plain_attention(const torch::Tensor& q, const torch::Tensor& k,
                               const torch::Tensor& v, double scale, const torch::Tensor& bias);
 
-/// The same by the fastest way this device, type and LibTorch have. With windows, `bias` is
-/// (W or 1, H, N, N).
+/// The same by the fastest way this device, type and LibTorch have; for values as wide as queries.
+/// With windows, `bias` is (W or 1, H, N, N).
 ///
 /// three times (B, H, N, d) or (B, W, H, N, d) -> the same
 torch::Tensor scaled_dot_product(const torch::Tensor& q, const torch::Tensor& k,
