@@ -35,12 +35,12 @@ void expect_failure(int exit_code, const Words& args,
 
 TEST(UsageErrorTest, NamesAnUnknownCommandAndTheNearestOrAll) {
   expect_failure(kUsageError, {"modles"}, {"unknown command \"modles\"", "did you mean models"});
-  expect_failure(
-      kUsageError, {"fly"},
-      {"unknown command \"fly\"",
-       "models, cost, extract, convert, export, train, compress, search, rank, evaluate, "
-       "predict, bench, report, "
-       "verify"});
+  expect_failure(kUsageError, {"fly"},
+                 {"unknown command \"fly\"",
+                  "models, cost, extract, convert, export, train, compress, search, rank, inspect, "
+                  "emd, evaluate, "
+                  "predict, bench, report, "
+                  "verify"});
   expect_failure(kUsageError, {"--fly"}, {"unknown command \"--fly\""});
   expect_failure(kUsageError, {""}, {"unknown command \"\""});
 }

@@ -6,20 +6,20 @@
 namespace adjoin::cli {
 namespace {
 
-models::Model started(const ModelSpec& spec) {
+models::Model started(const ModelSpec& spec, uint64_t seed) {
   io::ModelHeader header;
   header.spec = spec;
   header.preprocessing = default_preprocessing(spec);
-  return {header, models::init(spec, 0), {}};
+  return {header, models::init(spec, seed), {}};
 }
 
 }  // namespace
 
 models::Model load_network(const std::string& name_or_file, const ModelOptions& options,
-                           const ChoiceText& choice) {
+                           const ChoiceText& choice, uint64_t seed) {
   models::Model model = is_checkpoint_path(name_or_file)
                             ? models::load(name_or_file, {options.open()})
-                            : started(resolve_model(name_or_file, options));
+                            : started(resolve_model(name_or_file, options), seed);
   if (is_checkpoint_path(name_or_file)) {
     model.header.provenance.parent = models::content_hash(model.weights);
   }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "adjoin/analysis/inspect_observer.h"
 #include "adjoin/cli/arguments.h"
 #include "adjoin/cli/model_options.h"
 #include "adjoin/cli/train_progress.h"
@@ -105,6 +106,7 @@ class OneRun {
     options.folder = folder ? &*folder : nullptr;
     options.observers = {&notes};
     if (group_.is_first()) {
+      analysis::add_inspect_observer(job_);
       options.observers = {&screen};
       for (const auto& observer : job_.observers) options.observers.push_back(observer.get());
     }

@@ -21,7 +21,8 @@ constexpr Command kCommands[] = {
     {"evaluate", "", "", adjoin::cli::run_evaluate}, {"predict", "", "", adjoin::cli::run_predict},
     {"verify", "", "", adjoin::cli::run_verify},     {"export", "", "", adjoin::cli::run_export},
     {"bench", "", "", adjoin::cli::run_bench},       {"search", "", "", adjoin::cli::run_search},
-    {"rank", "", "", adjoin::cli::run_rank},
+    {"rank", "", "", adjoin::cli::run_rank},         {"inspect", "", "", adjoin::cli::run_inspect},
+    {"emd", "", "", adjoin::cli::run_emd},
 };
 
 /// The first line: LibTorch's messages go on with advice and traces.

@@ -7,6 +7,7 @@
 #include "adjoin/core/atomic_file.h"
 #include "adjoin/core/progress_line.h"
 #include "adjoin/core/table.h"
+#include "adjoin/report/inspect_section.h"
 #include "adjoin/report/page.h"
 #include "adjoin/report/search_section.h"
 #include "adjoin/report/svg.h"
@@ -100,6 +101,11 @@ std::string curves(const RunView& run) {
          line_chart(accuracy, {"epoch"}, {"top-1 %, validation", false, 0.5}) +
          "</div><div class=\"wide\">" + line_chart(loss, {"epoch"}, {"loss, validation"}) +
          "</div></div>";
+}
+
+std::string inspections(const RunView& run) {
+  const std::string inside = inspect_section(run.inspections, run.networks);
+  return inside.empty() ? "" : "<h2>Inside the network</h2>" + inside;
 }
 
 std::string architectures(const RunView& run) {
@@ -233,6 +239,7 @@ std::string html_report(const RunView& run, const std::vector<RunView>& others,
   if (!run.is_empty()) {
     body += "<h2>Networks</h2>" + table(run);
     body += "<h2>While training</h2>" + curves(run);
+    body += inspections(run);
     body += architectures(run);
   }
   if (search) body += search_section(*search);

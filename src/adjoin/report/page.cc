@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "adjoin/report/svg.h"
+#include "adjoin/report/axes.h"
 
 namespace adjoin::report {
 namespace {
@@ -30,7 +30,18 @@ th { color: var(--soft); font-weight: 600; font-size: 13px; }
 th:first-child, td:first-child { text-align: left; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(340px, 1fr)); gap: 24px; }
 .plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(420px, 100%), 1fr)); gap: 24px; }
-.plots svg { min-width: 0; }
+.plots > div { display: flex; flex-direction: column; min-width: 0; break-inside: avoid; }
+.plots svg { min-width: 0; max-width: 620px; margin-top: auto; padding-top: 8px; }
+.cards + .sub { margin-top: 12px; }
+.sub + .wide { margin-top: 8px; }
+.wide + .sub { margin-top: 10px; }
+.plots + .wide { margin-top: 14px; }
+table.dense { font-size: 13px; }
+.dense th, .dense td { padding: 4px 5px; }
+.dense th { font-size: 12px; white-space: normal; vertical-align: bottom; }
+.dense .words { text-align: left; white-space: normal; }
+.tag { border: 1px solid var(--rule); border-radius: 3px; padding: 0 5px; font-size: 12px; color: var(--soft); white-space: nowrap; }
+.broken { border-color: currentColor; color: #b3261e; }
 svg { display: block; width: 100%; min-width: 480px; max-width: 760px; height: auto; font: 12px system-ui, "DejaVu Sans", sans-serif; }
 svg text { fill: var(--soft); }
 svg .label { font-weight: 600; }
@@ -38,12 +49,16 @@ svg .grid { stroke: var(--rule); }
 svg .axis { stroke: var(--soft); }
 svg .line { fill: none; stroke-width: 2; stroke: currentColor; }
 svg .dot { fill: currentColor; stroke: var(--paper); }
+svg .spot { fill: transparent; }
+svg .faint { fill: currentColor; opacity: .35; }
+svg .band { fill: currentColor; opacity: .13; }
+svg .small { font-size: 9.5px; }
 svg .name { fill: currentColor; font-weight: 600; }
 svg .outline { fill: none; stroke: #aeb7c2; }
 svg .fill { fill: currentColor; opacity: .85; }
 svg .other { color: #b4bcc7; }
 svg .part { fill: #14396b; stroke: var(--paper); stroke-width: .5; }
-.panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 16px; }
+.panels { margin-top: 12px; display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 16px; }
 svg.panel { min-width: 0; max-width: 220px; }
 .c0 { color: #14396b; } .c1 { color: #e0702b; } .c2 { color: #2a8f6d; } .c3 { color: #8b4fb3; }
 .c4 { color: #b8860b; } .c5 { color: #c43d5c; } .c6 { color: #3a7fc4; } .c7 { color: #6b6b3a; }
@@ -56,7 +71,7 @@ figure { margin: 0; break-inside: avoid; }
 figure img { width: 96px; height: 96px; image-rendering: pixelated; border-radius: 4px; display: block; }
 figcaption b, figcaption span { display: block; font-size: 13px; line-height: 1.4; overflow-wrap: anywhere; }
 footer { color: var(--soft); font-size: 13px; margin-top: 40px; }
-@media print { body { max-width: none; padding: 0; } .card, pre, .problems { border: 1px solid var(--rule); } h2 { break-after: avoid; } svg, tr, .card { break-inside: avoid; } .wide { overflow: visible; } svg { min-width: 0; } .pair { grid-template-columns: 1fr; } pre { columns: 2; } }
+@media print { body { max-width: none; padding: 0; } .card, pre, .problems { border: 1px solid var(--rule); } h2, h3 { break-after: avoid; } svg, tr, .card { break-inside: avoid; } .wide { overflow: visible; } svg { min-width: 0; } .pair { grid-template-columns: 1fr; } pre { columns: 2; } table.dense, .dense th, .tag { font-size: 9px; } .dense th, .dense td { padding: 2px 3px; } }
 )css";
 
 }  // namespace

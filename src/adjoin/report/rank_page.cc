@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "adjoin/core/table.h"
+#include "adjoin/report/html_parts.h"
 #include "adjoin/report/page.h"
 #include "adjoin/report/svg.h"
 
@@ -53,11 +54,6 @@ std::vector<Series> points_of(const Json& result, const std::string& x, Y y) {
         {line.at("name").get<std::string>(), {{across.get<double>(), up.get<double>()}}});
   }
   return points;
-}
-
-std::string plot(const std::string& title, const std::string& sub, const std::string& picture) {
-  return fmt::format("<div><h3>{}</h3><p class=\"sub\">{}</p>{}</div>", escaped(title),
-                     escaped(sub), picture);
 }
 
 std::string verdicts(const Json& result, const std::string& column) {

@@ -72,10 +72,13 @@ class Reader {
     if (!log) return say("There is no log.jsonl: nothing was trained here, or it was removed.");
     int64_t number = 0;
     std::vector<int64_t> damaged;
+    InspectionLog inspections;
     for (std::string line; std::getline(log, line);) {
       ++number;
       try {
-        take_line(Json::parse(line));
+        const Json json = Json::parse(line);
+        take_line(json);
+        if (json.at("kind") == "epoch") inspections.take(json, number);
       } catch (const std::exception&) {
         damaged.push_back(number);
       }
@@ -84,6 +87,8 @@ class Reader {
       say(fmt::format("{} line{} of log.jsonl cannot be read, the first is line {}.",
                       damaged.size(), damaged.size() == 1 ? "" : "s", damaged.front()));
     }
+    if (const auto problem = inspections.problem("log.jsonl")) say(*problem);
+    view_.inspections = std::move(inspections).all();
     if (view_.networks.empty() && view_.wanted_epochs > 0) say("No epoch is finished yet.");
   }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "adjoin/core/json.h"
+#include "adjoin/report/inspect_view.h"
 #include "adjoin/spec/model_spec.h"
 
 namespace adjoin::report {
@@ -62,8 +63,9 @@ struct RunView {
   std::vector<NetworkView> networks;  ///< the large one first
   std::vector<ClassView> classes;
   std::vector<Sample> samples;
-  int64_t epochs = 0;         ///< that were finished
-  int64_t wanted_epochs = 0;  ///< 0: unknown
+  std::vector<InspectionView> inspections;  ///< not of every epoch
+  int64_t epochs = 0;                       ///< that were finished
+  int64_t wanted_epochs = 0;                ///< 0: unknown
   double seconds = 0;
   std::vector<std::string> problems;  ///< a sentence each
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "adjoin/core/table.h"
+#include "adjoin/report/inspect_section.h"
 #include "adjoin/report/svg.h"
 
 namespace adjoin::report {
@@ -69,6 +70,8 @@ std::string search_section(const SearchView& search) {
         "<p class=\"sub\">On training images that were set aside, with the weights of the "
         "search.</p>" +
         table(search.networks, true) + curves(search) + mixture(search);
+    const std::string inside = inspect_section(search.inspections, search.networks);
+    if (!inside.empty()) text += "<h3>Inside the networks of the search</h3>" + inside;
   }
   if (search.found) {
     text += "<h3>What was found</h3><div class=\"wide\">" +

@@ -65,10 +65,15 @@ void take_epoch(SearchView& kept, const Json& line) {
 void read_mixture(SearchView& view, const std::string& folder, std::vector<std::string>& problems) {
   std::ifstream log(folder + "/log.jsonl");
   int64_t damaged = 0;
+  int64_t number = 0;
+  InspectionLog inspections;
   for (std::string line; std::getline(log, line);) {
+    ++number;
     try {
       const Json json = Json::parse(line);
-      if (json.at("kind") == "epoch") take_epoch(view, json);
+      if (json.at("kind") != "epoch") continue;
+      take_epoch(view, json);
+      inspections.take(json, number);
     } catch (const std::exception&) {
       ++damaged;
     }
@@ -77,6 +82,8 @@ void read_mixture(SearchView& view, const std::string& folder, std::vector<std::
     problems.push_back(fmt::format("{} line{} of search/log.jsonl cannot be read.", damaged,
                                    damaged == 1 ? "" : "s"));
   }
+  if (const auto problem = inspections.problem("search/log.jsonl")) problems.push_back(*problem);
+  view.inspections = std::move(inspections).all();
   if (view.networks.empty()) problems.emplace_back("No epoch of the search is finished yet.");
 }
 

@@ -20,6 +20,7 @@ struct SearchView {
   std::vector<NetworkView> networks;  ///< large, searched, uniform, on the images set aside
   std::vector<MixedBlock> blocks;
   std::vector<std::pair<int64_t, double>> expected_macs;  ///< of the mixture, by epoch
+  std::vector<InspectionView> inspections;                ///< of `networks`
   std::vector<NetworkView> trials;                        ///< of random and evolve, in their order
   std::optional<std::pair<ModelSpec, ModelSpec>> found;   ///< the large network and what is kept
 };

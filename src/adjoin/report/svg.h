@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "adjoin/report/axes.h"
 #include "adjoin/report/run_view.h"
 
 namespace adjoin::report {
@@ -12,12 +13,6 @@ namespace adjoin::report {
 struct Series {
   std::string name;
   std::vector<std::pair<double, double>> points;
-};
-
-struct Axis {
-  std::string label;
-  bool is_log = false;
-  double room = 0;  ///< at least so much above and below what a y axis shows
 };
 
 /// Lines over a common x axis, each labelled at its end; a dot where there is one point.
@@ -39,8 +34,5 @@ struct Shares {
 /// A small picture of each: parts above each other from the left to the right, the first in the
 /// darkest shade, with the name of the largest at the end.
 std::string share_panels(const std::vector<Shares>& all);
-
-/// Text with the characters that HTML and SVG give a meaning replaced.
-std::string escaped(std::string_view text);
 
 }  // namespace adjoin::report

@@ -34,23 +34,6 @@ void set_search_config(train::Job& job, const SearchConfig& config) {
   set_config(job, resolved);
 }
 
-/// Writes what a search would hand over, after every epoch.
-class ArchitectureWriter : public train::Observer {
- public:
-  ArchitectureWriter(std::shared_ptr<const Dan> dan, std::string folder)
-      : dan_(std::move(dan)), folder_(std::move(folder)) {}
-
-  void on_epoch(const train::Position& /*position*/, const train::EpochReport& /*report*/,
-                const train::Trainer& trainer) override {
-    write_architecture(folder_, dan_->wanted(),
-                       dan_->learned(trainer.parameters().weights(1)).fitted.choice);
-  }
-
- private:
-  std::shared_ptr<const Dan> dan_;
-  std::string folder_;
-};
-
 Json price_json(const Price& price) { return {{"macs", price.macs}, {"params", price.params}}; }
 
 /// {"alphas", "candidates", "probabilities", "expected_macs", "networks": {name:
@@ -73,6 +56,30 @@ Json described(const Dan& dan, const train::Trainer& trainer, Json networks) {
           {"expected_macs", dan.expected_macs(learned.probabilities)},
           {"networks", networks}};
 }
+
+/// Writes what a search would hand over, after every epoch, and says so in the log.
+class ArchitectureWriter : public train::Observer {
+ public:
+  /// `others`: prices of what else is judged.
+  ArchitectureWriter(std::shared_ptr<const Dan> dan, std::string folder, Json others)
+      : dan_(std::move(dan)), folder_(std::move(folder)), others_(std::move(others)) {}
+
+  void on_epoch(const train::Position& /*position*/, const train::EpochReport& /*report*/,
+                const train::Trainer& trainer) override {
+    write_architecture(folder_, dan_->wanted(),
+                       dan_->learned(trainer.parameters().weights(1)).fitted.choice);
+  }
+
+  Json epoch_fields(const train::Position& /*position*/, const train::Trainer& trainer,
+                    const std::vector<train::EvaluatedNetwork>& /*networks*/) override {
+    return {{"search", described(*dan_, trainer, others_)}};
+  }
+
+ private:
+  std::shared_ptr<const Dan> dan_;
+  std::string folder_;
+  Json others_;
+};
 
 }  // namespace
 
@@ -141,10 +148,7 @@ train::Job prepare_dan(const SearchConfig& config, const Question& question,
           "with all blocks alike the target cannot be reached: no uniform network to compare with");
     }
   }
-  job.describe = [dan, others](const train::Trainer& trainer) {
-    return described(*dan, trainer, others);
-  };
-  job.observers.push_back(std::make_shared<ArchitectureWriter>(dan, folder));
+  job.observers.push_back(std::make_shared<ArchitectureWriter>(dan, folder, others));
   job.objective = std::make_unique<DanObjective>(dan, config.compress.adjoined,
                                                  std::move(job.objective), job.config.epochs);
   set_search_config(job, config);

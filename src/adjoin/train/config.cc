@@ -22,8 +22,8 @@ void check_pair(const char* name, const std::vector<double>& values, bool is_ord
 bool is_free_to_change(std::string_view field) {
   constexpr auto kFree = std::to_array<std::string_view>(
       {"data", "search_data", "from", "teacher", "device", "workers", "log_interval",
-       "checkpoint_interval", "max_bad_images", "grad_accum_steps", "grad_checkpointing",
-       "cuda_graph"});
+       "checkpoint_interval", "inspect_interval", "max_bad_images", "grad_accum_steps",
+       "grad_checkpointing", "cuda_graph"});
   return std::find(kFree.begin(), kFree.end(), field) != kFree.end();
 }
 

@@ -117,6 +117,7 @@ struct TrainConfig {
   int64_t workers = -1;
   int64_t log_interval = 50;
   int64_t checkpoint_interval = 0;
+  int64_t inspect_interval = 0;
   double set_aside = 0;  ///< no field: a search judges by this share of the training images
 };
 
@@ -166,6 +167,8 @@ void fields(Visitor& visit, TrainConfig& config) {
   visit("log_interval", config.log_interval, Range{1, 1e9}, "steps between two lines of the log");
   visit("checkpoint_interval", config.checkpoint_interval, Range{0, 1e9},
         "steps between checkpoints, besides one per epoch; 0: none");
+  visit("inspect_interval", config.inspect_interval, Range{0, 1e6},
+        "epochs between two looks inside the networks (docs/inspect.md); 0: none");
 }
 
 /// Fields that may change when a run goes on: they say where and how it is computed, not what. The

@@ -40,8 +40,6 @@ struct Job {
   data::DataSets data;
   std::unique_ptr<Objective> objective;
   std::vector<std::shared_ptr<Observer>> observers;  ///< of the first process
-  /// What an epoch's line of the log also says, under "search".
-  std::function<Json(const Trainer&)> describe;
   /// Whether a run may end after an epoch; `time` as in Objective. Absent: after the last.
   std::function<bool(double time, const std::vector<Evaluation>&)> is_enough;
   std::string teacher;             ///< hash of its weights; empty without one

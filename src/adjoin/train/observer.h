@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "adjoin/core/json.h"
 #include "adjoin/train/evaluate.h"
 #include "adjoin/train/trainer.h"
 
@@ -44,6 +45,11 @@ class Observer {
                                   int64_t /*total*/) {}
   virtual void on_epoch(const Position& /*position*/, const EpochReport& /*report*/,
                         const Trainer& /*trainer*/) {}
+  /// What else the epoch's line of the log says, an object; `networks` are those that were judged.
+  virtual Json epoch_fields(const Position& /*position*/, const Trainer& /*trainer*/,
+                            const std::vector<EvaluatedNetwork>& /*networks*/) {
+    return Json::object();
+  }
   /// Something the user should know: an image that cannot be read, a checkpoint.
   virtual void on_note(const std::string& /*sentence*/) {}
 };

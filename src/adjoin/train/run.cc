@@ -68,6 +68,7 @@ class Run {
   void step();
   void report(double lr);
   void finish_epoch();
+  std::vector<EvaluatedNetwork> judged_networks(std::deque<Derived>& parts) const;
   std::vector<Evaluation> evaluated();
   void write_models() const;
   double time() const {
@@ -235,6 +236,21 @@ void Run::finish_epoch() {
   save();
 }
 
+/// The large one first. They refer to `parts`.
+std::vector<EvaluatedNetwork> Run::judged_networks(std::deque<Derived>& parts) const {
+  const std::vector<std::string> inner = job_.inner_names();
+  std::vector<EvaluatedNetwork> networks = {
+      {trainer_.spec(), trainer_.judged_weights(), job_.name}};
+  for (const JudgedPart& part : job_.judged) {
+    const Derived& derived = parts.emplace_back(part.part(trainer_));
+    networks.push_back({derived.spec, models::views(derived, networks[0].weights), part.name});
+  }
+  for (size_t i = 0; i < inner.size() && job_.judged.empty(); ++i) {
+    networks.push_back({trainer_.spec(i + 1), trainer_.judged_weights(i + 1), inner[i]});
+  }
+  return networks;
+}
+
 /// Evaluation can take long: alone, a process leaves it when it is told to stop. The checkpoint
 /// then stands before it.
 std::vector<Evaluation> Run::evaluated() {
@@ -243,17 +259,10 @@ std::vector<Evaluation> Run::evaluated() {
     const int signal = options_.stop != nullptr ? options_.stop->received() : 0;
     if (signal != 0 && group_.size() == 1) throw Interrupted{signal};
   };
-  std::vector<std::string> names = job_.inner_names();
-  names.insert(names.begin(), job_.name);
-  std::vector<EvaluatedNetwork> networks = {{trainer_.spec(), trainer_.judged_weights(), names[0]}};
-  std::deque<Derived> parts;  // the networks refer to them
-  for (const JudgedPart& part : job_.judged) {
-    const Derived& derived = parts.emplace_back(part.part(trainer_));
-    networks.push_back({derived.spec, models::views(derived, networks[0].weights), part.name});
-  }
-  for (size_t i = 1; i < names.size() && job_.judged.empty(); ++i) {
-    networks.push_back({trainer_.spec(i), trainer_.judged_weights(i), names[i]});
-  }
+  std::deque<Derived> parts;
+  const std::vector<EvaluatedNetwork> networks = judged_networks(parts);
+  std::vector<std::string> names;
+  for (const EvaluatedNetwork& network : networks) names.push_back(network.name);
   Predictions predictions(job_.header, names);
   const auto result = evaluate(networks, val_, job_.compute, group_, progress, &predictions);
   if (options_.folder != nullptr) {
@@ -265,7 +274,11 @@ std::vector<Evaluation> Run::evaluated() {
 void Run::write_epoch(const EpochReport& report) {
   const std::vector<std::string> small = job_.inner_names();
   Json line = epoch_line(position(), report, small);
-  if (job_.describe) line["search"] = job_.describe(trainer_);
+  if (!options_.observers.empty()) {
+    std::deque<Derived> parts;
+    const std::vector<EvaluatedNetwork> networks = judged_networks(parts);
+    tell([&](Observer& o) { line.update(o.epoch_fields(position(), trainer_, networks)); });
+  }
   write_log(std::move(line));
   state_.summary += summary_row(position(), report);
   if (options_.folder == nullptr) return;

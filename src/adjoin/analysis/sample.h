@@ -1,0 +1,28 @@
+#pragma once
+
+// The images a network is looked at with.
+
+#include <string>
+
+#include "adjoin/data/dataset.h"
+#include "adjoin/io/model_file.h"
+#include "adjoin/tensor/torch.h"
+
+namespace adjoin::analysis {
+
+/// Images (B, C, H, W) with labels (B); undefined labels: no gradients and no accuracy.
+struct Sample {
+  torch::Tensor images;
+  torch::Tensor labels;
+};
+
+/// So many images of a split, evenly over its classes and always the same, as a network wants them.
+/// Error(kData) when there are too few or one cannot be read, Error(kConfig) when the network has
+/// fewer classes.
+Sample fixed_sample(const data::Split& split, const io::ModelHeader& header, int64_t images,
+                    torch::Device device);
+
+/// All images of a .safetensors with `input` (B, C, H, W), and `labels` (B) where it has them.
+Sample stored_sample(const std::string& path, const io::ModelHeader& header, torch::Device device);
+
+}  // namespace adjoin::analysis
