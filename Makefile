@@ -35,6 +35,8 @@ bench: build  ## speed of forward, training, adjoined steps, loading and images 
 	/usr/bin/python3 bench/dan.py --worker build/release/bench/bench_dan
 	/usr/bin/python3 bench/proxy.py --adjoin build/release/bin/adjoin
 	/usr/bin/python3 bench/mixers.py --worker build/release/bench/bench_mixers
+	/usr/bin/python3 bench/inspection.py --worker build/release/bench/bench_inspection --require 3
+	/usr/bin/python3 bench/emd.py --adjoin build/release/bin/adjoin
 	/usr/bin/python3 bench/load.py --build build/release --require
 	/usr/bin/python3 bench/data.py --worker build/release/bench/bench_data --require 2.0
 

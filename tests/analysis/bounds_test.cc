@@ -2,9 +2,11 @@
 
 #include <cmath>
 
+#include "adjoin/analysis/gradient_law.h"
 #include "adjoin/analysis/laws.h"
 #include "adjoin/analysis/low_rank.h"
 #include "adjoin/analysis/token_rank.h"
+#include "adjoin/models/forward.h"
 #include "adjoin/nn/attention/mix.h"
 #include "adjoin/nn/linear.h"
 #include "adjoin/nn/shortcut.h"
@@ -231,6 +233,40 @@ TEST_F(LawsTest, LengthsOfNormsAreTheRootOfTheWidthForEveryPlacement) {
       }
     }
   }
+}
+
+/// Lemma 1 of the supplement of VTCA: at the start |Y|^2 grows with depth, and no faster.
+TEST_F(LawsTest, TokensOfResPostNormsGrowLinearlyWithDepth) {
+  const ModelSpec spec = with_overrides(catalog_spec("vit_mini_28"), {{"depth", "32"},
+                                                                      {"embed_dim", "128"},
+                                                                      {"heads", "4"},
+                                                                      {"mlp_ratio", "1"},
+                                                                      {"norm", "res-post"}});
+  Weights weights;
+  for (const TensorInfo& info : tensors(spec)) {
+    const bool is_vector = info.shape().size() == 1;
+    const bool is_gain = is_vector && info.name.ends_with("weight");
+    weights.set(info.name, is_gain     ? torch::ones(info.shape(), torch::kFloat64)
+                           : is_vector ? torch::zeros(info.shape(), torch::kFloat64)
+                                       : randn64(info.shape()) / std::sqrt(128.0));
+  }
+  std::vector<int64_t> depths;
+  std::vector<double> lengths;
+  nn::Context context;
+  context.tap = [&](std::string_view name, const torch::Tensor& y) {
+    if (!name.starts_with("blocks.")) return;
+    const auto depth = static_cast<double>(depths.size() + 1);
+    lengths.push_back(y.square().sum(-1).mean().item<double>());
+    depths.push_back(static_cast<int64_t>(depth));
+    EXPECT_LE(lengths.back(), 2 * ((2 * depth - 1) * 128 * 128 + depth * 128));
+  };
+  const auto tokens = randn64({1, 16, 128});
+  models::answer(spec, weights, torch::layer_norm(tokens, {128}), context);
+  ASSERT_EQ(depths.size(), 32U);
+  EXPECT_GT(lengths[0], 2 * 128);  // the step |Y_2|^2 <= 2 d of the proof is false
+  depths.erase(depths.begin(), depths.begin() + 3);
+  lengths.erase(lengths.begin(), lengths.begin() + 3);
+  EXPECT_NEAR(log_slope(depths, lengths), 1, 0.15);
 }
 
 TEST_F(LawsTest, SayWhyThereAreNoBoundsForOtherAttention) {

@@ -286,6 +286,14 @@ TEST(CostTest, OfAugmentedShortcutsIsThatOfTheirAuthors) {
   EXPECT_EQ(cost(dense).macs.total() - cost(small).macs.total(), 4 * 12 * 197 * 384 * 384);
 }
 
+/// Question 2 of SUTD 50.039, 2024, homework 4: heads of D / H channels each.
+TEST(CostTest, OfAttentionIs4NDSquaredAnd2NSquaredD) {
+  const ModelSpec spec = catalog_spec("deit_small_patch16_224");
+  const BlockCost block = cost(spec).blocks[0];
+  const int64_t n = 197, d = 384, mlp = 2 * n * d * block.hidden;
+  EXPECT_EQ(block.macs - mlp, 4 * n * d * d + 2 * n * n * d);
+}
+
 TEST(CostTest, OfMixersGrowsWithTokensAsTheTheorySays) {
   struct Row {
     MixerKind kind;

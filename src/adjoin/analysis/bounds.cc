@@ -20,17 +20,23 @@ double composite(const torch::Tensor& x) { return composite_norm(x).item<double>
 double shortcut_slope(const PlacedBlock& placed, const Weights& weights, const char* which) {
   const auto& shortcut = placed.block->shortcut;
   if (!shortcut || shortcut->branches == 0) return 0;
-  const auto& stored = weights.at(placed.name + "." + which + ".weight");
-  const auto matrix =
-      shortcut->kind == ShortcutKind::kDense ? stored : nn::circulant_matrix(stored);  // (T C, C)
   double sum = 0;
-  for (const auto& one : matrix.flatten(0, -2).chunk(shortcut->branches, 0)) {
-    sum += (shortcut->has_gelu ? kGeluSlope : 1) * composite(one);
+  for (const auto& matrix : branch_matrices(placed, weights, which)) {
+    sum += (shortcut->has_gelu ? kGeluSlope : 1) * composite(matrix);
   }
   return sum;
 }
 
 }  // namespace
+
+std::vector<torch::Tensor> branch_matrices(const PlacedBlock& placed, const Weights& weights,
+                                           const char* which) {
+  const Shortcut& shortcut = placed.block->shortcut.value();
+  const auto& stored = weights.at(placed.name + "." + which + ".weight");
+  const auto matrix =
+      shortcut.kind == ShortcutKind::kDense ? stored : nn::circulant_matrix(stored);  // (T C, C)
+  return matrix.flatten(0, -2).chunk(shortcut.branches, 0);
+}
 
 std::vector<HeadMatrices> head_matrices(const PlacedBlock& placed, const Weights& weights) {
   const BlockSpec& block = *placed.block;

@@ -35,6 +35,10 @@ double log_attention_factor(double log_beta, int64_t heads, int64_t head_dim);
 /// Theorem 2.2: of `layers` layers with at most this factor each, from r.
 double log_stack_bound(double log_factor, double log_r, int64_t layers);
 
+/// The matrices Theta of a shortcut's branches, (C, C) each; `which` of kShortcuts.
+std::vector<torch::Tensor> branch_matrices(const PlacedBlock& placed, const Weights& weights,
+                                           const char* which);
+
 /// The factors of a block in S.4 to S.8; 1 is the identity beside each half.
 struct BlockFactors {
   double log_attention = 0;  ///< of log_attention_factor: H gamma' / sqrt(d)

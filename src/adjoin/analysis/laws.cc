@@ -27,6 +27,10 @@ double log_composite(const torch::Tensor& x) {
   return std::log(composite_norm(residual(x)).item<double>());
 }
 
+double log_frobenius(const torch::Tensor& x) {
+  return std::log(frobenius(residual(x)).item<double>());
+}
+
 /// Below this a residual is rounding.
 double log_floor(const torch::Tensor& x) {
   const auto tokens = static_cast<double>(x.size(-2));
@@ -230,23 +234,25 @@ class LawBook {
     }
   }
 
+  /// Sum of lambda |Theta| over the branches of a shortcut, spectral.
+  double shortcut_slope(const PlacedBlock& placed, const char* which) const {
+    const auto& shortcut = placed.block->shortcut;
+    if (!shortcut || shortcut->branches == 0) return 0;
+    double slope = 0;
+    for (const auto& matrix : branch_matrices(placed, weights_, which)) {
+      slope += (shortcut->has_gelu ? kGeluSlope : 1) * singular_values(matrix)[0].item<double>();
+    }
+    return slope;
+  }
+
   /// S.2, in the norm whose argmin is the mean and which is one.
   void branch_bounds(const PlacedBlock& placed, const torch::Tensor& x) {
-    const auto& shortcut = placed.block->shortcut;
-    if (!shortcut || shortcut->branches == 0) return;
-    const std::string prefix = placed.name + "." + kShortcuts[0] + ".";
-    const auto& stored = weights_.at(prefix + "weight");
-    const auto matrix =
-        shortcut->kind == ShortcutKind::kDense ? stored : nn::circulant_matrix(stored);
-    double slope = 0;
-    for (const auto& one : matrix.flatten(0, -2).chunk(shortcut->branches, 0)) {
-      slope += (shortcut->has_gelu ? kGeluSlope : 1) * singular_values(one)[0].item<double>();
-    }
-    const auto given = nn::shortcut_branches(weights_, prefix, *shortcut, x);
-    const auto size = [](const torch::Tensor& y) {
-      return std::log(frobenius(residual(y)).item<double>());
-    };
-    add({"S.2 in Frobenius", placed.name, size(given), std::log(slope) + size(x), true, true, ""});
+    const double slope = shortcut_slope(placed, kShortcuts[0]);
+    if (slope == 0) return;
+    const auto given = nn::shortcut_branches(weights_, placed.name + "." + kShortcuts[0] + ".",
+                                             *placed.block->shortcut, x);
+    add({"S.2 in Frobenius", placed.name, log_frobenius(given), std::log(slope) + log_frobenius(x),
+         true, true, ""});
   }
 
   /// S.6 in both forms.
@@ -255,15 +261,13 @@ class LawBook {
     add({"S.6", placed.name, log_composite(x), log_after_mlp(factors, log_composite(half)), true,
          false, "the mean token is not the composite form's own minimum"},
         log_floor(x));
-    if (placed.block->shortcut) return;
     const auto norm = [&](const char* name) {
       return singular_values(weights_.at(placed.name + name).flatten(0, -2))[0].item<double>();
     };
-    const double slope = 1 + kGeluSlope * norm(".mlp.fc1.weight") * norm(".mlp.fc2.weight");
-    const auto size = [](const torch::Tensor& y) {
-      return std::log(frobenius(residual(y)).item<double>());
-    };
-    add({"S.6 in Frobenius", placed.name, size(x), std::log(slope) + size(half), true, true, ""});
+    const double slope = 1 + shortcut_slope(placed, kShortcuts[1]) +
+                         kGeluSlope * norm(".mlp.fc1.weight") * norm(".mlp.fc2.weight");
+    add({"S.6 in Frobenius", placed.name, log_frobenius(x),
+         std::log(factors.scale * slope) + log_frobenius(half), true, true, ""});
   }
 
   const ModelSpec& spec_;

@@ -2,6 +2,7 @@
 // start at once and the OpenMP runtime is loaded only after it was told how to wait.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -47,12 +48,16 @@ constexpr Command kCommands[] = {
 
 int print_help() {
   fmt::print("adjoin compresses vision transformers.\n\nusage: adjoin COMMAND [ARGUMENTS]\n\n");
-  for (const Command& c : kCommands) {
-    fmt::print("  {:<39}{}\n", fmt::format("{} {}", c.name, c.usage), c.summary);
-  }
-  fmt::print("\n  {:<39}{}\n  {:<39}{}\n  {:<39}{}\n", "COMMAND --help",
-             "the arguments of a command", "--version", "this program and the parts built in",
-             "--help", "this page");
+  size_t width = 0;
+  for (const Command& c : kCommands) width = std::max(width, c.name.size() + c.usage.size() + 3);
+  const auto line = [&](const std::string& what, std::string_view says) {
+    fmt::print("  {:<{}}{}\n", what, width, says);
+  };
+  for (const Command& c : kCommands) line(fmt::format("{} {}", c.name, c.usage), c.summary);
+  fmt::print("\n");
+  line("COMMAND --help", "the arguments of a command");
+  line("--version", "this program and the parts built in");
+  line("--help", "this page");
   return 0;
 }
 
