@@ -1,4 +1,5 @@
-// Looks inside the networks of a run: in its log and its report, and without a trace in its weights.
+// Looks inside the networks of a run: in its log and its report, and without a trace in its
+// weights.
 #include "cli/train_runs.h"
 
 namespace adjoin {

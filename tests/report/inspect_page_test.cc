@@ -4,12 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cctype>
-#include <cmath>
-#include <regex>
 #include <set>
 
-#include "adjoin/report/curves.h"
-#include "support/expect_error.h"
+#include "support/page_text.h"
 
 namespace adjoin::report {
 namespace {
@@ -46,10 +43,11 @@ Json network(const std::string& model, double residual) {
 
 Json paths() {
   return {{"layers", 8},
-          {"heads", 6},
+          {"heads", {6, 6}},
           {"norms", "frozen"},
           {"image", 0},
           {"sum_error", 1e-15},
+          {"constant_norm", 127.25},
           {"lengths",
            {{{"length", 0}, {"paths", 1}, {"norm", 3.21}, {"residual", 0.876}, {"share", 0.432}},
             {{"length", 1},
@@ -58,8 +56,10 @@ Json paths() {
              {"residual", 0.0045},
              {"share", 0.1},
              {"sampled", {{"paths", 8}, {"residual", 0.00432}, {"is_all", false}}}}}},
-          {"without_skips", {{"norm", 1e-3}, {"residual", 1.5e-5}, {"paths", 1.6e7}}},
-          {"rerun", {{{"length", 0}, {"residual", 0.555}, {"top1", 10.25}}}},
+          {"without_skips",
+           {{"lengths", {{{"length", 8}, {"paths", 1.6e7}, {"norm", 42.5}, {"residual", 1.5e-5}}}},
+            {"sum_error", 1e-15}}},
+          {"rerun", {{{"length", 0}, {"paths", 1}, {"residual", 0.555}, {"top1", 10.25}}}},
           {"notes", {"The MLPs are left out."}}};
 }
 
@@ -82,7 +82,8 @@ Json laws() {
              {"k", 167},
              {"success_gaussian", 0.125},
              {"success_positive", 0.995},
-             {"rank_99", {12, 14}}}}},
+             {"rank_99", {12, 14}},
+             {"svd_error", {0.0321, 0.0543}}}}},
           {"slopes",
            {{{"norm", "pre"},
              {"depth_slope", -0.45},
@@ -98,6 +99,7 @@ Json laws() {
 Json whole() {
   Json result = network("vit_mini_32", 0.8125);
   result["second"] = network("deit_tiny", 0.0625);
+  result["second"]["file"] = "runs/tiny.safetensors";
   result["compare"] = {{"layers",
                         {{{"first", "blocks.0"},
                           {"second", "blocks.0"},
@@ -111,20 +113,10 @@ Json whole() {
   result["paths"] = paths();
   result["depth"] = {{"curves",
                       {{{"name", "attention alone"},
-                        {"residual_frobenius", {1, 0.01, 1e-5}},
-                        {"residual_composite", {1, 0.02, 2e-5}}}}}};
+                        {"diversity", {1, 0.003, 2e-35}},
+                        {"residual_frobenius", {1, 0.01, 1e-5}}}}}};
   result["laws"] = laws();
   return result;
-}
-
-void expect_all(const std::string& text, std::initializer_list<std::string_view> parts) {
-  for (const auto part : parts) EXPECT_TRUE(contains(text, part)) << part;
-}
-
-size_t count_of(const std::string& text, const std::string& part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
 }
 
 /// Whether a word stands in a text on its own.
@@ -159,9 +151,10 @@ TEST(InspectPageTest, ShowsPathsDepthAndLaws) {
   const std::string page = inspect_page(whole());
   expect_sound(page, "all parts");
   expect_all(page, {"one of 6 heads",
-                    "to within 1e-15",
-                    "16,000,000 paths",
-                    "1.5e-05",
+                    "and what biases add, of norm 127.2, give the output to within 1e-15",
+                    "Without skips the sum of all 16,000,000 paths of length 8 has norm 42.50 and "
+                    "residual 1.5e-05.",
+                    "Walked alone, a path is a network of its own",
                     "3.21",
                     "0.876",
                     "0.432",
@@ -171,7 +164,9 @@ TEST(InspectPageTest, ShowsPathsDepthAndLaws) {
                     "10.25",
                     "The MLPs are left out.",
                     "attention alone",
-                    "block 2: 1.0e-05",
+                    "attention alone, tokens: 1.00",
+                    "attention alone, after 1 block: 0.0030",
+                    "attention alone, after 2 blocks: 1.0e-05",
                     "-1.25",
                     "3.75",
                     "5.12",
@@ -180,6 +175,7 @@ TEST(InspectPageTest, ShowsPathsDepthAndLaws) {
                     "k ≥ tokens",
                     "0.125",
                     "0.995",
+                    "0.0432",
                     "pre norm, slope -0.45",
                     "0.520",
                     "Norms are left out."});
@@ -191,24 +187,41 @@ TEST(InspectPageTest, TwoNetworksAreTwoSeriesAndCompared) {
   const std::string second_line = "<path class=\"line c1\"";
   EXPECT_EQ(count_of(one, second_line), 0U);
   EXPECT_GT(count_of(two, second_line), 8U);
-  expect_all(two, {"Inside vit_mini_32 and deit_tiny", "0.0625", "81.25 %", "1.29", "0.118",
+  expect_all(two, {"Inside vit_mini_32 and tiny (deit_tiny)", "0.0625", "81.25 %", "1.29", "0.118",
                    "0.234", "0.345", "0.456", "Widths differ."});
-  Json same = network("vit", 0.8);
-  same["second"] = network("vit", 0.7);
-  EXPECT_TRUE(contains(inspect_page(same), "vit (second)")) << "names tell them apart";
 }
 
-TEST(InspectPageTest, ABoundWithoutAProofIsLabelled) {
+TEST(InspectPageTest, AFileNamesItsNetworkAndItsModelIsSaidOnce) {
+  Json result = network("vit_mini_32", 0.8);
+  result["file"] = "runs/a.b/large.safetensors";
+  result["second"] = network("deit_tiny", 0.7);
+  result["second"]["file"] = "small-4.pth";
+  const std::string page = inspect_page(result);
+  const std::string body = page.substr(page.find("<body>"));
+  EXPECT_TRUE(contains(body, "<h1>Inside large (vit_mini_32) and small-4 (deit_tiny)</h1>"));
+  EXPECT_EQ(count_of(body, "vit_mini_32") + count_of(body, "deit_tiny"), 2U);
+  EXPECT_GT(count_of(body, ">large<"), 5U) << "cards, legends, tables";
+  EXPECT_GT(count_of(body, ">small-4<"), 5U);
+  EXPECT_FALSE(contains(page, "(second)"));
+}
+
+TEST(InspectPageTest, NetworksOfOneNameAreToldApart) {
+  Json same = network("vit", 0.8);
+  same["second"] = network("vit", 0.7);
+  EXPECT_TRUE(contains(inspect_page(same), "<h1>Inside vit and vit (second)</h1>"));
+  same["file"] = "runs/a/large.safetensors";
+  EXPECT_FALSE(contains(inspect_page(same), "(second)")) << "large and vit";
+  same["second"]["file"] = "runs/b/large.safetensors";
+  expect_all(inspect_page(same), {"<h1>Inside large (vit) and large (second) (vit)</h1>", ">large<",
+                                  ">large (second)<"});
+}
+
+TEST(InspectPageTest, LegendsOfFirstPartsNameThoseThatHaveSome) {
   Json result = whole();
-  const std::string label = "not proven for this form";
-  EXPECT_EQ(count_of(inspect_page(result), label), 1U);
-  result["laws"]["bounds"][0]["is_proven"] = false;
-  EXPECT_EQ(count_of(inspect_page(result), label), 2U);
-  EXPECT_FALSE(contains(inspect_page(result), "is proven and does not hold"));
-  result["laws"]["bounds"][0]["is_proven"] = true;
-  result["laws"]["bounds"][0]["holds"] = false;
-  expect_all(inspect_page(result),
-             {"Theorem 2.2 is proven and does not hold in blocks.0.", ">broken<"});
+  result["second"]["layers"][1].erase("first_part");
+  const std::string part = between(inspect_page(result), "The first part of each block", "<h2>The");
+  EXPECT_EQ(count_of(part, ">vit_mini_32<"), 2U) << "of two charts";
+  EXPECT_EQ(count_of(part, ">tiny<"), 0U);
 }
 
 TEST(InspectPageTest, TextIsNotMarkup) {
@@ -261,41 +274,6 @@ TEST(InspectPageTest, AnyPartMayBeMissingOrOfAnotherType) {
       result[Json::json_pointer(place)] = wrong;
       expect_sound(inspect_page(result), place + " = " + wrong.dump());
     }
-  }
-}
-
-TEST(CurvesTest, WhatIsNoNumberLeavesAGap) {
-  const Curve curve{.name = "a", .points = {{0, 1}, {1, 2}, {2, NAN}, {3, 4}, {4, 5}}};
-  const std::string chart = curve_chart({curve}, {"x"}, {"y"});
-  const size_t path = chart.find("<path class=\"line c0\"");
-  const std::string drawn = chart.substr(path, chart.find('>', path) - path);
-  EXPECT_EQ(count_of(drawn, "M"), 2U) << "two pieces: " << drawn;
-  EXPECT_EQ(count_of(drawn, "L"), 2U);
-  EXPECT_EQ(curve_chart({{.name = "b", .points = {{0, NAN}}}}, {"x"}, {"y"}), "");
-}
-
-TEST(CurvesTest, LogarithmicWhereValuesArePowersOfTenApart) {
-  const auto is_log = [](const std::vector<double>& values) {
-    Curve curve;
-    for (const double value : values) curve.points.emplace_back(1, value);
-    return axis_for({curve}, "y").is_log;
-  };
-  EXPECT_TRUE(is_log({1, 0.005}));
-  EXPECT_FALSE(is_log({1, 0.02}));
-  EXPECT_FALSE(is_log({1, 0.005, -1})) << "nothing that is shown may vanish";
-  EXPECT_FALSE(is_log({0, 0}));
-}
-
-TEST(CurvesTest, LegendsNameEveryCurveOnceWithinThePicture) {
-  std::vector<Curve> curves;
-  for (size_t i = 0; i < 16; ++i) {
-    curves.push_back({.name = "network " + std::to_string(i), .colour = i, .points = {{0, 1}}});
-  }
-  const std::string chart = curve_chart(curves, {"x"}, {"y"});
-  for (const Curve& curve : curves) EXPECT_EQ(count_of(chart, ">" + curve.name + "<"), 1U);
-  const std::regex place("<text class=\"name c\\d\" x=\"([0-9.]+)\"");
-  for (std::sregex_iterator at(chart.begin(), chart.end(), place), end; at != end; ++at) {
-    EXPECT_LT(std::stod((*at)[1]), 520 - 7 * 10);
   }
 }
 

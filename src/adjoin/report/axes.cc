@@ -69,12 +69,13 @@ std::vector<double> Scale::ticks() const {
 
 std::vector<double> Scale::log_ticks() const {
   std::vector<double> result;
-  const double first = std::floor(std::log10(low_));
-  const double decades = std::log10(high_) - first;
+  const double lowest = std::floor(std::log10(low_));
+  const double highest = std::log10(high_);
   const std::vector<double> factors =
-      decades <= 4 ? std::vector<double>{1, 2, 5} : std::vector<double>{1};
-  const double stride = std::max(1.0, std::ceil(decades / 8));
-  for (int i = 0; i <= kMostTicks && i * stride <= decades; ++i) {
+      highest - lowest <= 4 ? std::vector<double>{1, 2, 5} : std::vector<double>{1};
+  const double stride = std::max(1.0, std::ceil((highest - lowest) / 8));
+  const double first = std::floor(lowest / stride) * stride;  // so that 1 is among them
+  for (int i = 0; i <= kMostTicks && first + i * stride <= highest; ++i) {
     for (const double factor : factors) {
       const double tick = factor * std::pow(10, first + i * stride);
       if (tick >= low_ && tick <= high_) result.push_back(tick);
@@ -108,6 +109,8 @@ std::string tick_text(double value, bool is_log) {
     const double power = std::floor(std::log10(value) + 1e-9);
     return fmt::format("{:.3g}e{:.0f}", value / std::pow(10, power), power);
   }
+  const bool is_long = !is_log && std::abs(value) >= 1e4 && std::abs(value) < 1e6;
+  if (is_long) return fmt::format("{:.0f}", value);  // no 1e+04 between 5000 and 15000
   return is_count ? short_count(value) : fmt::format("{:.4g}", value);
 }
 
@@ -161,6 +164,20 @@ std::vector<double> apart(std::vector<double> wanted, double lowest) {
     lowest = wanted[order[i]] - kLine;
   }
   return wanted;
+}
+
+size_t letters(const std::string& text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string cut(const std::string& text, size_t most) {
+  if (letters(text) <= most) return text;
+  size_t end = 0;
+  for (size_t seen = 0; end < text.size(); ++end) {
+    if ((static_cast<unsigned char>(text[end]) & 0xC0) != 0x80 && ++seen == most) break;
+  }
+  return text.substr(0, end) + "…";
 }
 
 std::string escaped(std::string_view text) {

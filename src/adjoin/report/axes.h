@@ -85,6 +85,12 @@ std::string tick_text(double value, bool is_log);
 /// Three digits or so of any number: 0.830, 12.35, 1.2e-05.
 std::string short_number(double value);
 
+/// Letters a reader sees: bytes that go on with one take no place.
+size_t letters(const std::string& text);
+
+/// The first letters of a text that is longer.
+std::string cut(const std::string& text, size_t most);
+
 /// Text with the characters that HTML and SVG give a meaning replaced.
 std::string escaped(std::string_view text);
 

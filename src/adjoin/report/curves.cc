@@ -148,22 +148,6 @@ class Pen {
   Scale x_, y_;
 };
 
-/// Letters a reader sees: bytes that go on with one take no place.
-size_t letters(const std::string& text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xC0) != 0x80; }));
-}
-
-/// The first letters of a text that is longer.
-std::string cut(const std::string& text, size_t most) {
-  if (letters(text) <= most) return text;
-  size_t end = 0;
-  for (size_t seen = 0; end < text.size(); ++end) {
-    if ((static_cast<unsigned char>(text[end]) & 0xC0) != 0x80 && ++seen == most) break;
-  }
-  return text.substr(0, end) + "…";
-}
-
 struct Names {
   std::string text;
   double height = 0;
@@ -199,6 +183,56 @@ Names names_of(const std::vector<Curve>& curves, Legend legend, double left, dou
   return result;
 }
 
+/// How a panel is laid out.
+struct Sketch {
+  Box box;
+  size_t most_ticks;    ///< beside the first and the last if there are more: one between them
+  size_t most_letters;  ///< of a title
+};
+
+constexpr Sketch kSmallSketch{
+    {.width = 170, .height = 112, .left = 32, .right = 6, .top = 22, .bottom = 18}, 3, 16};
+constexpr Sketch kLargeSketch{
+    {.width = 256, .height = 156, .left = 38, .right = 6, .top = 24, .bottom = 18}, 6, 36};
+
+std::string panel_frame(const Panel& panel, const Sketch& sketch, const Bounds& bounds,
+                        const Pen& pen, bool is_log) {
+  const Box& box = sketch.box;
+  std::string text;
+  std::vector<double> ticks = pen.y().ticks();
+  if (ticks.size() > sketch.most_ticks) {
+    ticks = {ticks.front(), ticks[ticks.size() / 2], ticks.back()};
+  }
+  for (const double tick : ticks) {
+    text += fmt::format(
+        R"(<line class="grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/><text class="small" x="{}" y="{:.1f}" text-anchor="end">{}</text>)",
+        box.left, box.end(), pen.y()(tick), pen.y()(tick), box.left - 4, pen.y()(tick) + 3,
+        tick_text(tick, is_log));
+  }
+  const bool is_named = !panel.ends.first.empty();
+  const std::string from = is_named ? panel.ends.first : fmt::format("{:.4g}", bounds.x.low());
+  const std::string to = is_named ? panel.ends.second : fmt::format("{:.4g}", bounds.x.high());
+  text += fmt::format(
+      R"(<line class="axis" x1="{0}" x2="{1}" y1="{2}" y2="{2}"/><text class="small" x="{0}" y="{3}">{4}</text>)",
+      box.left, box.end(), box.base(), box.height - 5, escaped(cut(from, 16)));
+  if (to == from) return text;
+  return text + fmt::format(R"(<text class="small" x="{}" y="{}" text-anchor="end">{}</text>)",
+                            box.end(), box.height - 5, escaped(cut(to, 16)));
+}
+
+std::string panel_picture(const Panel& panel, const Sketch& sketch, const Bounds& bounds,
+                          const Axis& x, const Axis& y) {
+  const Pen pen(sketch.box, bounds, x, y);
+  std::string text = fmt::format(
+      R"(<text x="0" y="12">{}</text><text class="label" x="{}" y="12" text-anchor="end">{}</text>)",
+      escaped(cut(panel.title, sketch.most_letters)), sketch.box.end(), escaped(panel.note));
+  text += panel_frame(panel, sketch, bounds, pen, y.is_log);
+  for (const Curve& curve : panel.curves) text += pen.draw(curve, 2);
+  return fmt::format(
+      R"(<svg class="panel" viewBox="0 0 {} {}" role="img"><title>{}</title>{}</svg>)",
+      sketch.box.width, sketch.box.height, escaped(panel.title), text);
+}
+
 }  // namespace
 
 std::string curve_chart(const std::vector<Curve>& curves, const Axis& x, const Axis& y,
@@ -226,44 +260,28 @@ std::string curve_chart(const std::vector<Curve>& curves, const Axis& x, const A
   if (named.size() > kMostLabels) named.clear();
   heights = apart(std::move(heights), box.base() + 4);
   for (size_t i = 0; i < named.size(); ++i) {
-    text +=
-        fmt::format(R"(<text class="{}" x="{}" y="{:.1f}">{}</text>)", Pen::name_class(*named[i]),
-                    box.end() + 8, heights[i], short_number(pen.last(*named[i])->second));
+    const Curve& curve = *named[i];
+    const std::string end =
+        curve.end.empty() ? short_number(pen.last(curve)->second) : escaped(curve.end);
+    text += fmt::format(R"(<text class="{}" x="{}" y="{:.1f}">{}</text>)", Pen::name_class(curve),
+                        box.end() + 8, heights[i], end);
   }
   return wrapped(text, box.width, box.height);
 }
 
-std::string panels(const std::vector<Panel>& all, const Axis& x, const Axis& y) {
+std::string panels(const std::vector<Panel>& all, const Axis& x, const Axis& y, PanelScale scale) {
+  const bool is_common = scale == PanelScale::kCommon;
+  const Sketch sketch = is_common ? kSmallSketch : kLargeSketch;
   std::vector<Curve> together;
   for (const Panel& panel : all) {
     together.insert(together.end(), panel.curves.begin(), panel.curves.end());
   }
-  const Bounds bounds(together, x, y);
-  if (bounds.y.is_empty()) return "";
-  const Box box{.width = 170, .height = 112, .left = 32, .right = 6, .top = 22, .bottom = 18};
-  const Pen pen(box, bounds, x, y);
-  std::string grid;
-  std::vector<double> ticks = pen.y().ticks();
-  if (ticks.size() > 3) ticks = {ticks.front(), ticks[ticks.size() / 2], ticks.back()};
-  for (const double tick : ticks) {
-    grid += fmt::format(
-        R"(<line class="grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/><text class="small" x="{}" y="{:.1f}" text-anchor="end">{}</text>)",
-        box.left, box.end(), pen.y()(tick), pen.y()(tick), box.left - 4, pen.y()(tick) + 3,
-        tick_text(tick, y.is_log));
-  }
-  grid += fmt::format(
-      R"(<line class="axis" x1="{0}" x2="{1}" y1="{2}" y2="{2}"/><text class="small" x="{0}" y="{3}">{4:.4g}</text><text class="small" x="{1}" y="{3}" text-anchor="end">{5:.4g}</text>)",
-      box.left, box.end(), box.base(), box.height - 5, bounds.x.low(), bounds.x.high());
-  std::string text = "<div class=\"panels\">";
+  const Bounds common(together, x, y);
+  if (common.y.is_empty()) return "";
+  std::string text = fmt::format("<div class=\"panels{}\">", is_common ? "" : " large");
   for (const Panel& panel : all) {
-    std::string inside = fmt::format(
-        R"(<text x="{}" y="12">{}</text><text class="label" x="{}" y="12" text-anchor="end">{}</text>)",
-        0, escaped(cut(panel.title, 16)), box.end(), escaped(panel.note));
-    inside += grid;
-    for (const Curve& curve : panel.curves) inside += pen.draw(curve, 2);
-    text += fmt::format(
-        R"(<svg class="panel" viewBox="0 0 {} {}" role="img"><title>{}</title>{}</svg>)", box.width,
-        box.height, escaped(panel.title), inside);
+    const Bounds bounds = is_common ? common : Bounds(panel.curves, x, y);
+    if (!bounds.y.is_empty()) text += panel_picture(panel, sketch, bounds, x, y);
   }
   return text + "</div>";
 }

@@ -20,6 +20,7 @@ struct Curve {
   std::string hint = {};                 ///< where one points at the line
   std::vector<Place> points = {};        ///< one without a place on the axes leaves a gap
   std::vector<std::string> titles = {};  ///< of the points, where one points at them
+  std::string end = {};                  ///< at the end, in place of the last value
   std::vector<std::pair<double, double>> ranges = {};  ///< least and most at each point
   std::vector<Place> singles = {};                     ///< values of which the points are means
   bool is_dashed = false;
@@ -40,10 +41,16 @@ struct Panel {
   std::string title;
   std::string note = {};  ///< at the right
   std::vector<Curve> curves;
+  std::pair<std::string, std::string> ends = {};  ///< of the x axis, in place of its numbers
 };
 
-/// Small pictures with the same axes, all of which have numbers at their ends alone.
-std::string panels(const std::vector<Panel>& all, const Axis& x, const Axis& y);
+/// Pictures that are to be compared have one scale; others a larger frame and a scale each.
+enum class PanelScale { kCommon, kOwn };
+
+/// Small pictures side by side, with numbers at the ends of the x axis alone. One without a point
+/// that has a place is left out where scales are its own; empty where there is none at all.
+std::string panels(const std::vector<Panel>& all, const Axis& x, const Axis& y,
+                   PanelScale scale = PanelScale::kCommon);
 
 /// A logarithmic axis where positive values are more than `decades` powers of ten apart.
 Axis axis_for(const std::vector<Curve>& curves, const std::string& label, double decades = 2);

@@ -26,9 +26,11 @@ std::string sentence(const std::string& text) {
   return "<p class=\"sub\">" + escaped(text) + "</p>";
 }
 
-std::string sentences(const std::vector<std::string>& texts) {
+std::string notes(const std::vector<std::string>& texts) {
   std::string result;
-  for (const std::string& text : texts) result += sentence(text);
+  for (const std::string& text : texts) {
+    result += sentence(fmt::format("Note: {}{}", text, text.ends_with('.') ? "" : "."));
+  }
   return result;
 }
 

@@ -17,8 +17,8 @@ std::string plots(const std::string& inside);
 /// A paragraph of plain text.
 std::string sentence(const std::string& text);
 
-/// Sentences of plain text, a paragraph each.
-std::string sentences(const std::vector<std::string>& texts);
+/// Remarks in plain text, a paragraph each.
+std::string notes(const std::vector<std::string>& texts);
 
 /// A number as the cell of a table; empty without one.
 std::string cell(std::optional<double> value);

@@ -153,12 +153,15 @@ std::string part_chart(const std::vector<Inspected>& networks, const std::string
                        const std::string& label) {
   std::vector<Curve> curves;
   for (size_t i = 0; i < networks.size(); ++i) {
-    curves.push_back(curve_of(networks[i], i, [&](const Json& layer) {
+    Curve curve = curve_of(networks[i], i, [&](const Json& layer) {
       return number_at(object_at(layer, "first_part"), field);
-    }));
-    curves.back().name = networks[i].name;
+    });
+    if (!has_any(curve)) continue;
+    curve.name = networks[i].name;
+    curves.push_back(std::move(curve));
   }
-  return curve_chart(curves, layer_axis(networks), {label, false, kRoom});
+  return curve_chart(curves, layer_axis(networks), {label, false, kRoom},
+                     networks.size() > 1 ? Legend::kAlways : Legend::kOfSeveral);
 }
 
 std::optional<double> mean_at(const Json& layer, const std::string& field) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "adjoin/report/curves.h"
 #include "adjoin/report/html_parts.h"
@@ -21,14 +22,27 @@ std::string model_of(const Json& result) {
   return name.empty() ? "a network" : name;
 }
 
+/// "large" of runs/a/large.safetensors; without a file the name of the model.
+std::string name_of(const Json& result) {
+  const std::string file = std::filesystem::path(text_at(result, "file")).stem().string();
+  return file.empty() ? model_of(result) : file;
+}
+
 std::vector<Inspected> networks_of(const Json& result) {
-  std::vector<Inspected> networks = {{model_of(result), list_at(result, "layers")}};
+  std::vector<Inspected> networks = {{name_of(result), list_at(result, "layers")}};
   const Json& second = object_at(result, "second");
   if (second.is_null()) return networks;
-  std::string name = model_of(second);
+  std::string name = name_of(second);
   if (name == networks.front().name) name += " (second)";
   networks.push_back({name, list_at(second, "layers")});
   return networks;
+}
+
+/// A network with its model, where its name is another: "large (vit_mini_32)".
+std::string with_model(const Json& result, const Inspected& network) {
+  const std::string model = text_at(result, "model");
+  if (model.empty() || model == name_of(result)) return network.name;
+  return fmt::format("{} ({})", network.name, model);
 }
 
 /// "16 images of folder:x, float32, seed 0".
@@ -149,7 +163,7 @@ std::string compare_section(const Json& compare) {
       plot("Beside the size of the tokens", "The same distance as a share of the tokens' own size.",
            curve_chart({relative}, x, axis_for({relative}, "relative distance")));
   const std::string text =
-      compare_cards(compare) + sentences(texts_at(compare, "notes")) + plots(charts) + table.html();
+      compare_cards(compare) + notes(texts_at(compare, "notes")) + plots(charts) + table.html();
   return text.empty() ? "" : "<h2>The two networks beside each other</h2>" + text;
 }
 
@@ -157,8 +171,8 @@ std::string compare_section(const Json& compare) {
 
 std::string inspect_page(const Json& result) {
   const std::vector<Inspected> networks = networks_of(result);
-  std::string title = "Inside " + networks[0].name;
-  if (networks.size() > 1) title += " and " + networks[1].name;
+  std::string title = "Inside " + with_model(result, networks[0]);
+  if (networks.size() > 1) title += " and " + with_model(object_at(result, "second"), networks[1]);
   std::string body = "<h1>" + escaped(title) + "</h1>" + sentence(about(result));
   std::string cards = number_cards(result, networks[0]);
   if (networks.size() > 1) {

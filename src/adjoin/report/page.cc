@@ -60,6 +60,11 @@ svg .other { color: #b4bcc7; }
 svg .part { fill: #14396b; stroke: var(--paper); stroke-width: .5; }
 .panels { margin-top: 12px; display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 16px; }
 svg.panel { min-width: 0; max-width: 220px; }
+.panels.large { grid-template-columns: repeat(auto-fill, minmax(230px, 1fr)); }
+.large svg.panel { max-width: 300px; }
+details { margin-top: 18px; }
+summary { cursor: pointer; font-weight: 600; }
+sup { line-height: 0; font-size: 10px; padding-left: 1px; }
 .c0 { color: #14396b; } .c1 { color: #e0702b; } .c2 { color: #2a8f6d; } .c3 { color: #8b4fb3; }
 .c4 { color: #b8860b; } .c5 { color: #c43d5c; } .c6 { color: #3a7fc4; } .c7 { color: #6b6b3a; }
 pre { background: var(--card); border-radius: 4px; padding: 12px 16px; overflow-x: auto; font: 13px/1.45 ui-monospace, "DejaVu Sans Mono", monospace; margin: 0; }
