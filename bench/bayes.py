@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Bayesian proposals of networks: how long a batch takes, and whether what is found is better than random.
+
+The reward is a sum over blocks that can be computed at once, on real choices of a network (blocks removed, heads, hidden
+units, skips). `random` draws, `features` is a Gaussian process on numbers made by hand, `embedding` one on points that a
+bidirectional LSTM learns. One core.
+
+  bench/bayes.py [--worker build/release/bench/bench_bayes] [--seeds 10] [--trials 60] [--require 60]
+"""
+
+import argparse
+import json
+import statistics
+import sys
+from pathlib import Path
+
+from mixers import Worker
+
+WAYS = ("random", "features", "embedding")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Bayesian proposals beside random ones.")
+    parser.add_argument("--worker", default="build/release/bench/bench_bayes", help="its C++ side")
+    parser.add_argument("--model", default="vit_mini_32")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--trials", type=int, default=60)
+    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--require", type=float, help="fail when a batch from 200 trials takes more seconds")
+    parser.add_argument("--json", help="write the numbers here")
+    args = parser.parse_args()
+    worker = Worker(args.worker, threads=1)
+    common = {"model": args.model, "batch": args.batch}
+    print(f"a batch of {args.batch} from 200 trials, seconds")
+    times = {way: worker.ask(op="time", way=way, trials=200, **common)["seconds"] for way in WAYS}
+    for way, seconds in times.items():
+        print(f"  {way:10} {seconds:8.2f}", flush=True)
+    found = {way: [] for way in WAYS}
+    for seed in range(args.seeds):
+        for way in WAYS:
+            found[way].append(worker.ask(op="search", way=way, seed=seed, trials=args.trials, **common)["best"])
+        print(f"seed {seed}: " + ", ".join(f"{way} {found[way][-1]:.3f}" for way in WAYS), flush=True)
+    worker.quit()
+    print(f"\nbest reward after {args.trials} trials, {args.seeds} seeds")
+    for way in WAYS:
+        wins = sum(a > b for a, b in zip(found[way], found["random"]))
+        print(f"  {way:10} mean {statistics.mean(found[way]):.3f}, better than random in {wins} of {args.seeds}")
+    if args.json:
+        Path(args.json).write_text(json.dumps({"seconds": times, "best": found}, indent=1) + "\n")
+    if args.require is not None and max(times.values()) > args.require:
+        sys.exit(f"a batch takes {max(times.values()):.1f} s, above {args.require:g}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+#include "adjoin/search/proposers.h"
+
+#include <cmath>
+
+#include "adjoin/spec/catalog.h"
+#include "support/gap.h"
+#include "support/seeded_test.h"
+
+namespace adjoin::search {
+namespace {
+
+class ProposersTest : public SeededTest {
+ protected:
+  /// A reward that can be computed: blocks matter, each by its own weight, and what is kept costs.
+  static double reward(const Choice& choice) {
+    double sum = 0;
+    for (size_t i = 0; i < choice.blocks.size(); ++i) {
+      const BlockChoice& block = choice.blocks[i];
+      if (!block.keep) continue;
+      const double heads = static_cast<double>(block.heads) / 8;
+      const double hidden = static_cast<double>(block.hidden) / 128;
+      const double weight = i % 2 == 0 ? 1.0 : 0.3;
+      sum += weight * (std::sqrt(heads) + std::sqrt(hidden)) - 0.5 * (heads + hidden);
+    }
+    return sum;
+  }
+
+  using Propose = std::function<std::vector<Choice>(const std::vector<Outcome>&, uint64_t seed)>;
+
+  double best_after(int64_t trials, uint64_t seed, const Propose& propose) const {
+    std::vector<Outcome> tried;
+    double best = -INFINITY;
+    while (std::ssize(tried) < trials) {
+      for (const Choice& choice : propose(tried, seed)) {
+        tried.push_back({choice, reward(choice)});
+        best = std::max(best, tried.back().reward);
+      }
+    }
+    return best;
+  }
+
+  const Exploration space{catalog_spec("vit_mini_28"), {}};
+};
+
+TEST_F(ProposersTest, TheSequenceSaysWhatIsInTheChoice) {
+  Choice choice = space.whole();
+  choice.blocks[1].keep = false;
+  choice.blocks[2].heads = 2;
+  choice.blocks[3].hidden = 64;
+  choice.skips = {{0, 2}};
+  const auto rows = block_sequence(space, choice);
+  ASSERT_EQ(rows.sizes(), (std::vector<int64_t>{4, 12}));
+  EXPECT_EQ(rows[1].narrow(0, 0, 3).abs().sum().item<double>(), 0);
+  EXPECT_EQ(rows[2][1].item<double>(), 0.25);
+  EXPECT_EQ(rows[3][2].item<double>(), 0.5);
+  EXPECT_EQ(rows[2][4 + 0].item<double>(), 1);      // comes in from block 0
+  EXPECT_EQ(rows[0][4 + 4 + 2].item<double>(), 1);  // goes out to block 2
+}
+
+TEST_F(ProposersTest, LearnedPointsHaveLengthOneAndForetellBetterThanUntrained) {
+  Rng rng(5);
+  std::vector<Choice> choices;
+  std::vector<double> rewards;
+  for (int i = 0; i < 40; ++i) {
+    choices.push_back(*space.drawn(rng));
+    rewards.push_back(reward(choices.back()));
+  }
+  const auto sequences = block_sequences(space, choices);
+  LearnedEmbedding embedding(sequences.size(2), {}, 1);
+  const auto likelihoods = embedding.train(sequences, torch::tensor(rewards, torch::kFloat64));
+  EXPECT_GT(likelihoods.back(), likelihoods.front());
+  const auto points = embedding(sequences).detach();
+  EXPECT_LT(gap(points.norm(2, -1), torch::ones({40}, torch::kFloat64)), 1e-9);
+  EXPECT_GT(torch::linalg_eigvalsh(kernel(points, points, 0.1)).min().item<double>(), -1e-9);
+}
+
+TEST_F(ProposersTest, ProposalsAreNewDifferentAndTheSameForASeed) {
+  ProposerOptions options;
+  options.candidates = 50;
+  options.embedding.most_steps = 5;
+  std::vector<Outcome> tried;
+  for (const Choice& choice : propose_at_random(space, {}, 10, 1)) {
+    tried.push_back({choice, reward(choice)});
+  }
+  ASSERT_EQ(tried.size(), 10U);
+  const std::vector<Propose> ways = {
+      [&](const auto& known, uint64_t seed) { return propose_at_random(space, known, 4, seed); },
+      [&](const auto& known, uint64_t seed) {
+        return propose_by_features(space, known, 4, seed, options);
+      },
+      [&](const auto& known, uint64_t seed) {
+        return propose_by_embedding(space, known, 4, seed, options);
+      }};
+  for (const Propose& way : ways) {
+    const std::vector<Choice> found = way(tried, 3);
+    ASSERT_EQ(found.size(), 4U);
+    EXPECT_EQ(found, way(tried, 3));
+    EXPECT_NE(found, way(tried, 4));
+    for (size_t i = 0; i < found.size(); ++i) {
+      for (const Outcome& outcome : tried) EXPECT_NE(found[i], outcome.choice);
+      for (size_t j = 0; j < i; ++j) EXPECT_NE(found[i], found[j]);
+    }
+  }
+}
+
+TEST_F(ProposersTest, AProcessOnFeaturesBeatsRandomDrawsInEightOfTenSeeds) {
+  ProposerOptions options;
+  options.candidates = 100;
+  int wins = 0;
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const double random = best_after(60, seed, [&](const auto& known, uint64_t s) {
+      return propose_at_random(space, known, 6, s);
+    });
+    const double bayes = best_after(60, seed, [&](const auto& known, uint64_t s) {
+      return propose_by_features(space, known, 6, s, options);
+    });
+    if (bayes > random) ++wins;
+  }
+  EXPECT_GE(wins, 8);
+}
+
+}  // namespace
+}  // namespace adjoin::search
