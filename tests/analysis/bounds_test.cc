@@ -153,6 +153,25 @@ TEST_F(BoundsTest, TheClosedFormIsAboveTheRecursion) {
   }
 }
 
+TEST_F(BoundsTest, TheClosedFormHoldsWhereAttentionDoesNothing) {
+  BlockFactors block;
+  block.log_attention = -INFINITY;
+  block.alpha = 1.5;
+  const double once = log_recursion(block, -2);
+  EXPECT_NEAR(log_closed_form({block}, -2), once, 1e-12);
+  EXPECT_NEAR(log_closed_form({block, block}, -2), log_recursion(block, once), 1e-12);
+}
+
+TEST_F(BoundsTest, TheScaleOfAnMlpThatIsNotThereIsNotCounted) {
+  const ModelSpec scaled = with_overrides(catalog_spec("vit_mini_28"),
+                                        {{"shortcut", "dense"}, {"shortcut.scale", "0.1"}});
+  const Weights all = random_weights(scaled, torch::kFloat64);
+  const std::vector<PlacedBlock> blocks = placed_blocks(scaled);
+  EXPECT_EQ(block_factors(blocks[0], all, false).scale, 0.1);
+  EXPECT_EQ(block_factors(blocks[0], all, false).mlp_scale, 1);
+  EXPECT_EQ(block_factors(blocks[0], all, true).mlp_scale, 0.1);
+}
+
 TEST_F(BoundsTest, AsPrintedWithFactorsOfOneBlockTheClosedFormIsNoBound) {
   BlockFactors large, small;
   large.log_attention = small.log_attention = -100;
@@ -214,9 +233,9 @@ TEST_F(LawsTest, SayWhereTheProofDoesNotCoverWhatIsMeasured) {
     }
   }
   for (const LawRow& row : laws_of(spec_of({{"heads", "1"}})).bounds) {
-    if (row.law.starts_with("Theorem 2.2")) {
-      EXPECT_TRUE(row.is_proven);
-    }
+    if (!row.law.starts_with("Theorem 2.2")) continue;
+    EXPECT_FALSE(row.is_proven);
+    EXPECT_NE(row.note.find("nearest row"), std::string::npos);
   }
 }
 

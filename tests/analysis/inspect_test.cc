@@ -122,6 +122,16 @@ TEST_F(InspectTest, RefusesALayerOfOneToken) {
   expect_error(ErrorKind::kConfig, {"downsample", "one token"}, [&] { seen(spec, weights); });
 }
 
+TEST_F(InspectTest, BeingBriefLeavesOutLayersOfOneToken) {
+  const ModelSpec spec =
+      with_overrides(catalog_spec("swin_mini_32"), {{"img_size", "4"}, {"window", "1"}});
+  InspectOptions options;
+  options.is_brief = true;
+  const auto layers = seen(spec, random_weights(spec, torch::kFloat64), options).layers;
+  ASSERT_EQ(layers.size(), 3U);  // tokens and the blocks of the first stage
+  EXPECT_EQ(layers[2].name, "layers.0.blocks.1");
+}
+
 TEST_F(InspectTest, ABlockThatCannotBeDividedHasNoFirstPart) {
   const ModelSpec spec =
       with_overrides(catalog_spec("vit_mini_28"),
@@ -161,6 +171,21 @@ TEST_F(InspectTest, CloudsThatWereShiftedAreAsFarApartAsTheShift) {
   const Comparison two = compare(found, moved, class_distances({spec, weights}), {1});
   EXPECT_NEAR(two.layers[1].token_emd, 3, 1e-9);
   EXPECT_NEAR(two.layers[2].token_emd, 0, 1e-9);
+}
+
+TEST_F(InspectTest, BlocksAreComparedWithThoseTheyCameFrom) {
+  if (!has_emd()) GTEST_SKIP() << "built without LEMON";
+  const ModelSpec large = catalog_spec("vit_mini_28");
+  Choice choice = keep_everything(large);
+  choice.blocks[1].keep = false;
+  const Derived part = derive(large, choice, Geometry::kKept);
+  const Weights weights = random_weights(large, torch::kFloat64);
+  const Comparison two =
+      compare(seen(large, weights), seen(part.spec, models::copies(part, weights)),
+              class_distances({large, weights}), {1});
+  ASSERT_EQ(two.layers.size(), 5U);  // tokens, three blocks, norm
+  EXPECT_EQ(two.layers[2].first, "blocks.2");
+  EXPECT_EQ(two.layers[2].second, "blocks.1");
 }
 
 TEST_F(InspectTest, NetworksOfOtherWidthAreComparedByTheirAnswersAlone) {

@@ -98,6 +98,10 @@ TEST_F(InspectCommandTest, RefusesWhatItCannotLookAt) {
   expect_refused(
       kUsage, {"one token"},
       {"inspect", "swin_mini_32", "--set", "model.img_size=4", "--set", "model.window=1"});
+  expect_refused(kUsage, {"--data", "1x28x28", "3x32x32"},
+                 {"inspect", "vit_mini_28", "vit_mini_32"});
+  expect_refused(kBadData, {"12", "10"},
+                 {"inspect", "vit_mini_28", "--data", "synthetic:1x28x28x12"});
   expect_refused(kUsage, {"windows"}, {"inspect", "swin_mini_28", "--paths"});
   expect_refused(
       kBadData, {"12", "20"},

@@ -46,7 +46,12 @@ AttentionMap attention_map(const PlacedBlock& placed, const Weights& weights,
 torch::Tensor attention_entropy(const torch::Tensor& weights) {
   const auto size = joined(weights).abs();
   const auto share = size / size.sum(-1, true).clamp_min(std::numeric_limits<float>::min());
-  return -torch::xlogy(share, share).sum(-1).mean(at::IntArrayRef{0, 2}).to(torch::kFloat64);
+  return torch::xlogy(share, share)
+      .sum(-1)
+      .neg()
+      .clamp_min(0)
+      .mean(at::IntArrayRef{0, 2})
+      .to(torch::kFloat64);
 }
 
 torch::Tensor attention_spectrum(const torch::Tensor& weights) {

@@ -70,7 +70,7 @@ double log_attention_factor(double log_beta, int64_t heads, int64_t head_dim) {
 
 double log_stack_bound(double log_factor, double log_r, int64_t layers) {
   const double power = std::pow(3.0, static_cast<double>(layers));
-  return (power - 1) / 2 * log_factor + power * log_r;
+  return power * (log_factor / 2 + log_r) - log_factor / 2;
 }
 
 BlockFactors block_factors(const PlacedBlock& placed, const Weights& weights, bool has_mlp) {
@@ -82,6 +82,7 @@ BlockFactors block_factors(const PlacedBlock& placed, const Weights& weights, bo
   factors.alpha = 1 + shortcut_slope(placed, weights, kShortcuts[0]);
   if (block.shortcut) factors.scale = block.shortcut->scale;
   if (!has_mlp) return factors;
+  factors.mlp_scale = factors.scale;
   factors.beta = 1 + shortcut_slope(placed, weights, kShortcuts[1]);
   factors.delta = kGeluSlope * composite(weights.at(placed.name + ".mlp.fc1.weight")) *
                   composite(weights.at(placed.name + ".mlp.fc2.weight"));
@@ -94,20 +95,21 @@ double log_after_attention(const BlockFactors& factors, double log_r) {
 }
 
 double log_after_mlp(const BlockFactors& factors, double log_r) {
-  return std::log(factors.scale) + std::log(factors.delta + factors.beta) + log_r;
+  return std::log(factors.mlp_scale) + std::log(factors.delta + factors.beta) + log_r;
 }
 
 double log_recursion(const BlockFactors& factors, double log_r) {
   const double cubic = std::log(2.0) + factors.log_attention + 3 * log_r;
   const double linear = std::log(2.0 * static_cast<double>(factors.heads) * factors.alpha) + log_r;
-  return 2 * std::log(factors.scale) + std::log(factors.delta + factors.beta) +
+  return std::log(factors.scale * factors.mlp_scale) + std::log(factors.delta + factors.beta) +
          std::max(cubic, linear);
 }
 
 double log_closed_form(const std::vector<BlockFactors>& blocks, double log_r) {
   double cubic = -INFINITY, linear = 0;  // 2 H alpha is 1 at least
   for (const BlockFactors& block : blocks) {
-    const double last = std::log(block.delta + block.beta) + 2 * std::log(block.scale);
+    const double last =
+        std::log(block.delta + block.beta) + std::log(block.scale * block.mlp_scale);
     cubic = std::max(cubic, std::log(2.0) + block.log_attention + last);
     linear =
         std::max(linear, std::log(2.0 * static_cast<double>(block.heads) * block.alpha) + last);
@@ -116,7 +118,8 @@ double log_closed_form(const std::vector<BlockFactors>& blocks, double log_r) {
   for (size_t m = 0; m <= blocks.size(); ++m) {
     const double power = std::pow(3.0, static_cast<double>(m));
     const auto rest = static_cast<double>(blocks.size() - m);
-    most = std::max(most, (power - 1) / 2 * cubic + power * rest * linear + power * log_r);
+    const double steps = m == 0 ? 0 : (power - 1) / 2 * cubic;  // attention may do nothing at all
+    most = std::max(most, steps + power * (rest * linear + log_r));
   }
   return most;
 }

@@ -15,7 +15,7 @@
 namespace adjoin::analysis {
 
 /// Largest slope of GELU, at x = sqrt(2).
-inline constexpr double kGeluSlope = 1.1289041;
+inline constexpr double kGeluSlope = 1.1289042;  // rounded up
 
 /// The matrices of one head, (C, C): scores are X qk X^T / sqrt(d), what it gives is P X v.
 struct HeadMatrices {
@@ -43,16 +43,18 @@ std::vector<torch::Tensor> branch_matrices(const PlacedBlock& placed, const Weig
 struct BlockFactors {
   double log_attention = 0;  ///< of log_attention_factor: H gamma' / sqrt(d)
   int64_t heads = 1;
-  double alpha = 1;  ///< 1 + sum of lambda |Theta| over the shortcuts beside attention
-  double beta = 1;   ///< the same beside the MLP
-  double delta = 0;  ///< lambda |W1| |W2| of the MLP; 0 without one
-  double scale = 1;  ///< of both sums
+  double alpha = 1;      ///< 1 + sum of lambda |Theta| over the shortcuts beside attention
+  double beta = 1;       ///< the same beside the MLP
+  double delta = 0;      ///< lambda |W1| |W2| of the MLP; 0 without one
+  double scale = 1;      ///< of the sum after attention
+  double mlp_scale = 1;  ///< of that after the MLP; 1 without one
 };
 
 /// In composite norms.
 BlockFactors block_factors(const PlacedBlock& placed, const Weights& weights, bool has_mlp);
 
-/// S.3 with r(Z_l) on both sides and no H before the identity: H gamma' / sqrt(d) r^3 + alpha r.
+/// S.4 before its maximum, with r(Z_l) on both sides and no H before the identity:
+/// H gamma' / sqrt(d) r^3 + alpha r.
 double log_after_attention(const BlockFactors& factors, double log_r);
 
 /// S.6: (delta + beta) r.

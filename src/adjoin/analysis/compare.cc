@@ -3,25 +3,20 @@
 #include <fmt/format.h>
 
 #include "adjoin/analysis/emd.h"
+#include "adjoin/analysis/numbers.h"
 #include "adjoin/core/error.h"
 
 namespace adjoin::analysis {
 namespace {
 
-std::vector<double> values_of(const torch::Tensor& x) {
-  const auto flat = x.to(torch::kCPU, torch::kFloat64).contiguous();
-  return {flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel()};
-}
-
 /// Tokens (N, C) as points of the same mass, one in all.
 Masses cloud(const torch::Tensor& tokens) {
   const auto count = static_cast<size_t>(tokens.size(0));
-  return {std::vector<double>(count, 1), values_of(tokens), tokens.size(1)};
+  return {std::vector<double>(count, 1), numbers(tokens), tokens.size(1)};
 }
 
-CloudDistance distance_of(const std::string& name, const torch::Tensor& first,
-                          const torch::Tensor& second, int64_t images) {
-  CloudDistance found{name, name, 0, 0};
+CloudDistance distance_of(const torch::Tensor& first, const torch::Tensor& second, int64_t images) {
+  CloudDistance found;
   for (int64_t i = 0; i < images; ++i) {
     const auto moved =
         earth_movers_distance(cloud(first[i]), cloud(second[i]), GroundCost::kL2).distance;
@@ -31,6 +26,19 @@ CloudDistance distance_of(const std::string& name, const torch::Tensor& first,
   const auto length = first.narrow(0, 0, images).norm(2, -1).mean().item<double>();
   found.token_emd_relative = length > 0 ? found.token_emd / length : 0;
   return found;
+}
+
+/// Blocks by where they came from, other layers by name.
+bool are_the_same(const LayerReport& a, const LayerReport& b) {
+  if (a.origin && b.origin) return *a.origin == *b.origin;
+  return a.name == b.name && !a.origin && !b.origin;
+}
+
+bool can_be_solved(int64_t points) { return has_emd() && points * points <= kMostPairs; }
+
+std::string why_unsolved() {
+  return has_emd() ? "there are too many points to move"
+                   : "this build has no earth mover's distance (install liblemon-dev)";
 }
 
 }  // namespace
@@ -56,15 +64,20 @@ Comparison compare(const Inspection& first, const Inspection& second,
   Comparison result;
   const int64_t images = std::min(options.images, first.logits.size(0));
   size_t unlike = 0;
+  size_t unsolved = 0;
   for (size_t i = 0; i < first.layers.size(); ++i) {
     for (size_t j = 0; j < second.layers.size(); ++j) {
-      if (first.layers[i].name != second.layers[j].name) continue;
+      if (!are_the_same(first.layers[i], second.layers[j])) continue;
       if (first.outputs[i].sizes() != second.outputs[j].sizes()) {
         ++unlike;
-        continue;
+      } else if (!can_be_solved(first.outputs[i].size(1))) {
+        ++unsolved;
+      } else {
+        CloudDistance& found =
+            result.layers.emplace_back(distance_of(first.outputs[i], second.outputs[j], images));
+        found.first = first.layers[i].name;
+        found.second = second.layers[j].name;
       }
-      result.layers.push_back(
-          distance_of(first.layers[i].name, first.outputs[i], second.outputs[j], images));
     }
   }
   if (unlike > 0) {
@@ -72,6 +85,9 @@ Comparison compare(const Inspection& first, const Inspection& second,
         "{} layers have another width or number of tokens in the two networks: no distance between "
         "their clouds",
         unlike));
+  }
+  if (unsolved > 0) {
+    result.notes.push_back(fmt::format("{} layers have no distance: {}", unsolved, why_unsolved()));
   }
   const auto p = torch::softmax(first.logits.to(torch::kFloat64), -1);
   const auto q = torch::softmax(second.logits.to(torch::kFloat64), -1);
@@ -82,8 +98,12 @@ Comparison compare(const Inspection& first, const Inspection& second,
                                .to(torch::kFloat64)
                                .mean()
                                .item<double>();
-  result.class_emd =
-      transport(values_of(p.mean(0)), values_of(q.mean(0)), values_of(distances)).distance;
+  if (can_be_solved(p.size(1))) {
+    result.class_emd =
+        transport(numbers(p.mean(0)), numbers(q.mean(0)), numbers(distances)).distance;
+  } else {
+    result.notes.push_back("classes have no distance: " + why_unsolved());
+  }
   return result;
 }
 
@@ -96,7 +116,7 @@ Json to_json(const Comparison& comparison) {
                       {"token_emd_relative", layer.token_emd_relative}});
   }
   return {{"layers", layers},
-          {"class_emd", comparison.class_emd},
+          {"class_emd", comparison.class_emd ? Json(*comparison.class_emd) : Json()},
           {"total_variation", comparison.total_variation},
           {"kl", comparison.kl},
           {"agreement", comparison.agreement},

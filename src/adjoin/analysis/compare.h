@@ -18,8 +18,9 @@ struct CloudDistance {
 };
 
 struct Comparison {
-  std::vector<CloudDistance> layers;  ///< layers of the same name, tokens and width
-  double class_emd = 0;               ///< between mean class probabilities; see class_distances()
+  /// Blocks of the same origin, other layers of the same name; of the same tokens and width.
+  std::vector<CloudDistance> layers;
+  std::optional<double> class_emd;  ///< between mean class probabilities; see class_distances()
   double total_variation = 0;  ///< half the sum of differences of probabilities, mean of images
   double kl = 0;               ///< of the second from the first, mean of images
   double agreement = 0;        ///< percent of images with the same answer

@@ -43,7 +43,7 @@ DepthCurve curve_of(const Parts& parts, const ModelSpec& spec, const Weights& we
   DepthCurve curve{parts.name, {}, {}, {}};
   torch::Tensor start;
   const auto take = [&](std::string_view name, const torch::Tensor& x) {
-    if (name == "norm") return;
+    if (name != "tokens" && name.find("blocks.") == std::string_view::npos) return;
     const auto rest = residual(x);
     const double least = std::numeric_limits<double>::min();
     const auto share = [&](const torch::Tensor& of_rest, const torch::Tensor& of_all) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "adjoin/analysis/attention_map.h"
+#include "adjoin/analysis/numbers.h"
 #include "adjoin/analysis/token_rank.h"
 #include "adjoin/core/error.h"
 #include "adjoin/models/forward.h"
@@ -15,11 +16,6 @@ namespace adjoin::analysis {
 namespace {
 
 double mean_of(const torch::Tensor& x) { return x.mean().item<double>(); }
-
-std::vector<double> numbers(const torch::Tensor& x) {
-  const auto flat = x.to(torch::kCPU, torch::kFloat64).contiguous();
-  return {flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel()};
-}
 
 void check_finite(const std::string& name, const torch::Tensor& x) {
   const auto bad = torch::isfinite(x).logical_not().sum().item<int64_t>();
@@ -37,10 +33,12 @@ struct Pass {
   torch::Tensor logits;
 };
 
-Pass passed(const Network& network, const Weights& weights, const torch::Tensor& images) {
+Pass passed(const Network& network, const Weights& weights, const torch::Tensor& images,
+            bool is_brief) {
   Pass pass;
   const auto keep = [&](std::string_view name, const torch::Tensor& value) {
     check_finite(std::string(name), value);
+    if (value.size(1) < 2 && is_brief) return;
     if (value.size(1) < 2) {
       throw Error(ErrorKind::kConfig,
                   fmt::format("{}: has one token, must have two at least to be compared", name));
@@ -77,7 +75,7 @@ Weights leaves_of(const Network& network, bool has_gradients) {
 
 LayerReport layer_report(const std::string& name, const torch::Tensor& output,
                          const torch::Tensor& first, int64_t most_images) {
-  const auto x = output.detach();
+  const auto x = output.detach().to(torch::kFloat64);  // squares of float32 may be too large
   const auto rest = residual(x);
   const auto length = frobenius(rest);
   const auto composite = composite_norm(rest);
@@ -88,13 +86,14 @@ LayerReport layer_report(const std::string& name, const torch::Tensor& output,
   report.width = x.size(2);
   report.residual_frobenius = mean_of(length / frobenius(x).clamp_min(least));
   report.residual_composite = mean_of(composite / composite_norm(x).clamp_min(least));
-  const auto start = residual(first.detach());
+  const auto start = residual(first.detach().to(torch::kFloat64));
   report.residual_frobenius_of_input = mean_of(length / frobenius(start).clamp_min(least));
   report.residual_composite_of_input = mean_of(composite / composite_norm(start).clamp_min(least));
   report.token_cosine = mean_of(token_cosine(x));
   report.effective_rank = mean_of(effective_rank(x.narrow(0, 0, std::min(most_images, x.size(0)))));
   report.activation_norm = mean_of(x.norm(2, -1));
-  if (output.grad().defined()) report.gradient_norm = output.grad().norm().item<double>();
+  if (output.grad().defined())
+    report.gradient_norm = output.grad().to(torch::kFloat64).norm().item<double>();
   return report;
 }
 
@@ -125,8 +124,9 @@ std::vector<std::optional<FirstPart>> first_parts(const Network& network, const 
     found.emplace_back();
     if (alphas[i] == 1) continue;
     const torch::Tensor& x = pass.inputs[i];
-    const auto whole = pass.changed[i] - x;
-    const auto first = nn::settled(nn::block(placed[i], eps, small, {x}, {})) - x;
+    const auto given = nn::settled(nn::block(placed[i], eps, small, {x}, {}));
+    const auto whole = (pass.changed[i] - x).to(torch::kFloat64);
+    const auto first = (given - x).to(torch::kFloat64);
     const auto product = (whole * first).sum().item<double>();
     const auto size = whole.norm().item<double>() * first.norm().item<double>();
     const auto missed = (whole - first).square().sum().item<double>();
@@ -154,7 +154,7 @@ std::optional<double> gradient_of_block(const Weights& leaves, const std::string
   bool is_any = false;
   for (const auto& [key, tensor] : leaves) {
     if (!key.starts_with(name + ".") || !tensor.grad().defined()) continue;
-    sum += tensor.grad().square().sum().item<double>();
+    sum += tensor.grad().to(torch::kFloat64).square().sum().item<double>();
     is_any = true;
   }
   return is_any ? std::optional(std::sqrt(sum)) : std::nullopt;
@@ -172,7 +172,7 @@ Inspection inspect(const Network& network, const Sample& sample, const InspectOp
   result.model = network.spec.name;
   {
     const torch::AutoGradMode mode(has_labels);
-    pass = passed(network, leaves, sample.images);
+    pass = passed(network, leaves, sample.images, options.is_brief);
     if (has_labels) {
       const auto loss = torch::nn::functional::cross_entropy(pass.logits, sample.labels);
       result.loss = loss.item<double>();
@@ -193,7 +193,12 @@ Inspection inspect(const Network& network, const Sample& sample, const InspectOp
     result.outputs.push_back(pass.outputs[i].detach());
     LayerReport& layer = result.layers.emplace_back(
         layer_report(pass.names[i], pass.outputs[i], pass.outputs[0], options.images));
+    while (block < placed.size() && layer.name.find("blocks.") != std::string::npos &&
+           layer.name != placed[block].name) {
+      ++block;  // one that was left out
+    }
     if (block == placed.size() || layer.name != placed[block].name) continue;
+    layer.origin = placed[block].block->origin;
     BlockReport& report = layer.block.emplace();
     report.weight_gradient_norm = gradient_of_block(leaves, layer.name);
     report.first_part = parts[block];

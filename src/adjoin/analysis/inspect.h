@@ -25,7 +25,7 @@ struct Network {
 
 struct InspectOptions {
   int64_t alpha = 0;      ///< of the first part of a block; 0: the least a block allows
-  bool is_brief = false;  ///< neither attention matrices nor first parts
+  bool is_brief = false;  ///< neither attention matrices nor first parts, no layers of one token
   int64_t images = 2;     ///< whose tokens and attention matrices are decomposed; it takes time
 };
 
@@ -48,6 +48,7 @@ struct BlockReport {
 /// tokens themselves, and to the residual of what entered the first block (`.._of_input`).
 struct LayerReport {
   std::string name;  ///< "tokens" enter the first block; then blocks, merges and the last norm
+  std::optional<int64_t> origin;  ///< of a block: the large network's that it came from
   int64_t tokens = 0;
   int64_t width = 0;
   double residual_frobenius = 0;
@@ -71,7 +72,7 @@ struct Inspection {
 };
 
 /// Error(kNumeric), naming the layer, when an activation is not finite; Error(kConfig) when a layer
-/// has one token.
+/// has one token, unless it is to be brief.
 Inspection inspect(const Network& network, const Sample& sample, const InspectOptions& options);
 
 Json to_json(const Inspection& inspection);

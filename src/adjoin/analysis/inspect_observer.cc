@@ -7,17 +7,14 @@ constexpr int64_t kImages = 16;
 
 }  // namespace
 
-Json InspectObserver::epoch_fields(const train::Position& position,
-                                   const train::Trainer& /*trainer*/,
-                                   const std::vector<train::EvaluatedNetwork>& networks) {
-  const bool is_last = position.epoch + 1 == position.epochs;
-  if ((position.epoch + 1) % interval_ != 0 && !is_last) return Json::object();
+Json InspectObserver::epoch_fields(const train::EpochEnd& end) {
+  if ((end.position.epoch + 1) % interval_ != 0 && !end.is_last) return Json::object();
   InspectOptions options;
   options.is_brief = true;
   Json all = Json::array();
-  for (const train::EvaluatedNetwork& network : networks) {
-    const Sample sample{sample_.images.to(network.weights.begin()->second.scalar_type()),
-                        sample_.labels};
+  for (const train::EvaluatedNetwork& network : end.networks) {
+    const Sample sample{
+        sample_.images.to(network.weights.begin()->second.scalar_type()), sample_.labels, {}};
     const Inspection seen = inspect({network.spec, network.weights}, sample, options);
     all.push_back({{"name", network.name}, {"layers", brief_json(seen)}});
   }

@@ -14,8 +14,7 @@ class InspectObserver : public train::Observer {
       : sample_(std::move(sample)), interval_(interval) {}
 
   /// {"inspect": {"batch", "networks": [{"name", "layers": [..]}]}}
-  Json epoch_fields(const train::Position& position, const train::Trainer& trainer,
-                    const std::vector<train::EvaluatedNetwork>& networks) override;
+  Json epoch_fields(const train::EpochEnd& end) override;
 
  private:
   Sample sample_;

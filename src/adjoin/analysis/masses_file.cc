@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -34,13 +35,15 @@ std::string_view next_part(std::string_view& text, char separator) {
   return part;
 }
 
-/// Infinite where it is too large; nothing where the cell is no number.
+/// Infinite where it is too large, 0 where it is too small for a double; nothing where the cell is
+/// no number.
 std::optional<double> number_in(std::string_view cell) {
   if (cell.size() > 1 && cell[0] == '+' && cell[1] != '-') cell.remove_prefix(1);
   double value = 0;
   const auto [end, failure] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (failure == std::errc::invalid_argument || end != cell.data() + cell.size()) return {};
-  return failure == std::errc::result_out_of_range ? INFINITY : value;
+  if (failure != std::errc::result_out_of_range) return value;
+  return std::strtod(std::string(cell).c_str(), nullptr);
 }
 
 class Reader {

@@ -36,13 +36,16 @@ torch::Tensor walked(const Network& network, const std::vector<PlacedBlock>& pla
 
 }  // namespace
 
-std::vector<RerunLength> rerun_paths(const Network& network, const AttentionStack& stack,
+std::vector<RerunLength> rerun_paths(const Network& given, const AttentionStack& stack,
                                      const Sample& sample, const PathOptions& options) {
   const torch::NoGradGuard no_grad;
+  const Weights weights = given.weights.to(sample.images.device(), torch::kFloat64);
+  const Network network{given.spec, weights};
   const std::vector<PlacedBlock> placed = placed_blocks(network.spec);
-  const auto tokens = models::embed(network.spec, network.weights, sample.images);
+  const auto tokens = models::embed(network.spec, weights, sample.images.to(torch::kFloat64));
   nn::Context head_alone;  // blocks hand on what they get: norm and head are left
   head_alone.block = [](size_t, const torch::Tensor& x) { return x; };
+  head_alone.has_skips = false;
   std::vector<RerunLength> found;
   for (int64_t k = 0; k <= std::ssize(stack.layers); ++k) {
     const auto paths = some_paths(stack, k, options.sampled, options.seed);

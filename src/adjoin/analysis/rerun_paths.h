@@ -15,9 +15,9 @@ struct RerunLength {
   std::optional<double> top1;  ///< percent, of the sum of the paths through norm and head
 };
 
-/// Every block of a path is one head with the block's norms, its whole projection's bias and no
-/// skip, then a layer norm without weights. Paths are those `some_paths` gives for the stack, which
-/// the network must be that of.
+/// Every block of a path is one head that reads through the block's norm where one stands before
+/// it, the whole projection's bias and no skip, then a layer norm without weights; in float64.
+/// Paths are those `some_paths` gives for the stack, which the network must be that of.
 std::vector<RerunLength> rerun_paths(const Network& network, const AttentionStack& stack,
                                      const Sample& sample, const PathOptions& options);
 

@@ -6,6 +6,7 @@
 #include "adjoin/data/inputs.h"
 #include "adjoin/data/loader.h"
 #include "adjoin/data/subset.h"
+#include "adjoin/train/evaluate.h"
 #include "adjoin/train/job.h"
 
 namespace adjoin::analysis {
@@ -16,30 +17,35 @@ Sample fixed_sample(const data::Split& split, const io::ModelHeader& header, int
     throw Error(ErrorKind::kData, fmt::format("{}: has {} images, but {} were asked for",
                                               split.name, split.size(), images));
   }
-  if (std::ssize(split.classes) > header.spec.num_classes) {
-    throw Error(ErrorKind::kConfig,
-                fmt::format("{}: has {} classes, {} {}", header.spec.name, header.spec.num_classes,
-                            split.name, split.classes.size()));
-  }
+  train::check_classes(header, split, header.spec.name);
   const train::Group alone;
   data::Loader loader(data::limited(split, images),
                       train::evaluation_loader(header, images, 0, device, alone));
   loader.begin(0);
   const data::Batch batch = loader.next();
-  if ((batch.labels < 0).any().item<bool>()) {
-    throw Error(ErrorKind::kData, split.name + ": an image cannot be read");
+  Sample sample;
+  for (const int64_t image : loader.unreadable()) {
+    sample.unreadable.push_back(loader.split().describe(image));
   }
-  return {batch.images, batch.labels};
+  const auto readable = (batch.labels >= 0).nonzero().flatten();
+  if (readable.numel() == 0) {
+    throw Error(ErrorKind::kData, sample.unreadable.front() + " cannot be read, nor any other");
+  }
+  sample.images = batch.images.index_select(0, readable);
+  sample.labels = batch.labels.index_select(0, readable);
+  return sample;
 }
 
-Sample stored_sample(const std::string& path, const io::ModelHeader& header, torch::Device device) {
+Sample stored_sample(const std::string& path, const io::ModelHeader& header, int64_t most,
+                     torch::Device device) {
   std::vector<torch::Tensor> images;
   std::vector<int64_t> labels;
   for (const data::Input& input : data::read_inputs(path, header)) {
+    if (std::ssize(images) == most) break;
     images.push_back(input.image);
     if (input.label) labels.push_back(*input.label);
   }
-  Sample sample{torch::stack(images).to(device), {}};
+  Sample sample{torch::stack(images).to(device), {}, {}};
   if (labels.size() == images.size()) sample.labels = torch::tensor(labels).to(device);
   return sample;
 }

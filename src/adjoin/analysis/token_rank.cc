@@ -50,11 +50,15 @@ torch::Tensor eigenvalues(const torch::Tensor& x) {
 }  // namespace
 
 torch::Tensor singular_values(const torch::Tensor& x_in) {
-  const auto x = x_in.to(torch::kFloat64);
+  const auto size = x_in.to(torch::kFloat64)
+                        .abs()
+                        .amax({-2, -1}, true)
+                        .clamp_min(std::numeric_limits<double>::min());
+  const auto x = x_in.to(torch::kFloat64) / size;  // squares of large or small values stay numbers
   const bool is_tall = x.size(-2) > x.size(-1);
   const auto product =
       is_tall ? torch::matmul(x.transpose(-2, -1), x) : torch::matmul(x, x.transpose(-2, -1));
-  return eigenvalues(product).clamp_min(0).sqrt().flip(-1);
+  return eigenvalues(product).clamp_min(0).sqrt().flip(-1) * size.squeeze(-1);
 }
 
 torch::Tensor effective_rank_of(const torch::Tensor& singular_values) {

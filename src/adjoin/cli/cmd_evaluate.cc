@@ -50,23 +50,6 @@ void add_options(CLI::App& app, EvaluateOptions& options) {
   app.add_flag("--json", options.is_json, "print JSON");
 }
 
-/// Labels mean what the model was trained for only where the class names agree.
-void check_classes(const io::ModelHeader& header, const data::Split& split,
-                   const std::string& file) {
-  const auto count = static_cast<int64_t>(split.classes.size());
-  if (count > header.spec.num_classes) {
-    throw Error(ErrorKind::kData, fmt::format("{}: tells {} classes apart, but {} has {}", file,
-                                              header.spec.num_classes, split.name, count));
-  }
-  if (header.classes.empty() || header.classes == split.classes) return;
-  for (size_t i = 0; i < split.classes.size(); ++i) {
-    const std::string theirs = i < header.classes.size() ? header.classes[i] : "";
-    if (theirs == split.classes[i]) continue;
-    throw Error(ErrorKind::kData, fmt::format("{}: its class {} is \"{}\", that of {} \"{}\"", file,
-                                              i, theirs, split.name, split.classes[i]));
-  }
-}
-
 void check_unreadable(const train::Evaluation& result, const data::Loader& loader, double most) {
   if (result.unreadable == 0) return;
   const auto all = static_cast<double>(result.images + result.unreadable);
@@ -97,7 +80,7 @@ int run_evaluate(Args args) {
   data_options.limit_val = options.limit_val;
   data_options.is_train_needed = false;
   data::DataSets sets = data::open_data(data_options);
-  check_classes(model.header, sets.val, options.file);
+  train::check_classes(model.header, sets.val, options.file);
   train::Group group = train::Group::join(launch, compute.device);
   data::Loader loader(
       std::move(sets.val),

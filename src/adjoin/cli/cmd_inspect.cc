@@ -48,7 +48,7 @@ void add_options(CLI::App& app, InspectFlags& flags) {
   app.add_option("--data,--data-dir,--data-path", flags.data,
                  "images to look with (docs/data.md), or a .safetensors with input and labels "
                  "(default: random images)");
-  app.add_option("--batch-size,-b", flags.batch_size, "images")
+  app.add_option("--batch-size,-b", flags.batch_size, "images; at most so many of a .safetensors")
       ->check(whole_number(1, 65536))
       ->capture_default_str();
   app.add_option("--alpha", flags.alpha,
@@ -104,7 +104,10 @@ class Inspector {
   Json run(Progress& progress) {
     const Subject first = subject(flags_.first);
     std::optional<Subject> second;
-    if (!flags_.second.empty()) second = subject(flags_.second);
+    if (!flags_.second.empty()) {
+      second = subject(flags_.second);
+      check_comparable(first.model.header, second->model.header);
+    }
     const int64_t steps = 1 + (second ? 2 : 0) + (flags_.has_depth ? 1 : 0) +
                           (flags_.has_paths ? 3 : 0) + (flags_.has_laws ? 4 : 0);
     progress.begin("inspect", steps);
@@ -140,10 +143,13 @@ class Inspector {
     if (data_) {
       sample = analysis::fixed_sample(data_->val, model.header, flags_.batch_size, device_);
     } else if (!flags_.data.empty()) {
-      sample = analysis::stored_sample(flags_.data, model.header, device_);
+      sample = analysis::stored_sample(flags_.data, model.header, flags_.batch_size, device_);
     } else {
       const auto random = proxy::random_batches(model.header.spec, flags_.batch_size, 1, seed)[0];
-      sample = {random.images.to(device_), random.labels.to(device_)};
+      sample = {random.images.to(device_), random.labels.to(device_), {}};
+    }
+    for (const std::string& image : sample.unreadable) {
+      print_notes({image + " cannot be read and is left out"});
     }
     sample.images = sample.images.to(dtype_);
     model.weights = model.weights.to(device_, dtype_);
@@ -155,6 +161,23 @@ class Inspector {
     options.alpha = flags_.alpha;
     options.images = flags_.images;
     return analysis::inspect(subject.network(), subject.sample, options);
+  }
+
+  /// Both must see the same images and mean the same classes.
+  void check_comparable(const io::ModelHeader& a, const io::ModelHeader& b) const {
+    const bool is_alike = a.spec.img_size == b.spec.img_size && a.spec.in_chans == b.spec.in_chans;
+    if (flags_.data.empty() && !is_alike) {
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("--data: is needed to compare {}, which takes {}x{}x{}, with {}, "
+                              "which takes {}x{}x{}",
+                              a.spec.name, a.spec.in_chans, a.spec.img_size, a.spec.img_size,
+                              b.spec.name, b.spec.in_chans, b.spec.img_size, b.spec.img_size));
+    }
+    if (!a.classes.empty() && !b.classes.empty() && a.classes != b.classes) {
+      throw Error(ErrorKind::kData,
+                  fmt::format("{} and {} have classes of other names or in another order",
+                              flags_.first, flags_.second));
+    }
   }
 
   void check_alpha(const analysis::Inspection& seen) const {
@@ -215,12 +238,15 @@ class Inspector {
   int64_t done_ = 0;
 };
 
-void write_files(const std::string& folder, const Json& result) {
+void make_folder(const std::string& folder) {
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
   if (failure) {
     throw Error(ErrorKind::kIo, fmt::format("--output {}: {}", folder, failure.message()));
   }
+}
+
+void write_files(const std::string& folder, const Json& result) {
   const auto write = [&](const char* name, const std::string& text) {
     AtomicFile file(fmt::format("{}/{}", folder, name));
     file.write(text);
@@ -240,6 +266,7 @@ int run_inspect(Args args) {
   InspectFlags flags;
   add_options(app, flags);
   if (!parse(app, args)) return 0;
+  if (!flags.output.empty()) make_folder(flags.output);
   Progress progress(std::cerr);
   const Json result = Inspector(flags).run(progress);
   if (!flags.output.empty()) write_files(flags.output, result);

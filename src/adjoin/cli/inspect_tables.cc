@@ -129,8 +129,10 @@ std::vector<LawSummary> summaries(const Json& bounds) {
     if (found == all.end()) found = all.insert(all.end(), LawSummary{.name = name});
     ++found->rows;
     if (row.at("holds").get<bool>()) ++found->held;
-    found->is_proven = row.at("is_proven").get<bool>();
-    found->note = text(row.at("note"));
+    if (!row.at("is_proven").get<bool>()) {
+      found->is_proven = false;
+      found->note = text(row.at("note"));
+    }
     const Json& margin = row.at("margin_log10");
     if (!margin.is_number() || margin.get<double>() >= found->margin) continue;
     found->margin = margin.get<double>();

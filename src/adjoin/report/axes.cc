@@ -49,7 +49,8 @@ void Scale::widen(double room) {
     return;
   }
   const double least = 1e-6 * std::max({std::abs(low_), std::abs(high_), 1e-300});
-  if (high_ - low_ <= least) room = std::max(room, axis_.is_whole ? 0.5 : 1e3 * least);
+  if (high_ - low_ <= least)
+    room = std::max(room, axis_.is_whole ? std::max(0.5, 1e3 * least) : 1e3 * least);
   low_ -= room;
   high_ += room;
 }

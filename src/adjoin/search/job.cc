@@ -70,9 +70,8 @@ class ArchitectureWriter : public train::Observer {
                        dan_->learned(trainer.parameters().weights(1)).fitted.choice);
   }
 
-  Json epoch_fields(const train::Position& /*position*/, const train::Trainer& trainer,
-                    const std::vector<train::EvaluatedNetwork>& /*networks*/) override {
-    return {{"search", described(*dan_, trainer, others_)}};
+  Json epoch_fields(const train::EpochEnd& end) override {
+    return {{"search", described(*dan_, end.trainer, others_)}};
   }
 
  private:

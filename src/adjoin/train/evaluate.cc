@@ -38,6 +38,22 @@ Evaluation evaluation_of(const double* sums) {
 
 }  // namespace
 
+void check_classes(const io::ModelHeader& header, const data::Split& split,
+                   const std::string& name) {
+  const auto count = static_cast<int64_t>(split.classes.size());
+  if (count > header.spec.num_classes) {
+    throw Error(ErrorKind::kData, fmt::format("{}: tells {} classes apart, but {} has {}", name,
+                                              header.spec.num_classes, split.name, count));
+  }
+  if (header.classes.empty() || header.classes == split.classes) return;
+  for (size_t i = 0; i < split.classes.size(); ++i) {
+    const std::string theirs = i < header.classes.size() ? header.classes[i] : "";
+    if (theirs == split.classes[i]) continue;
+    throw Error(ErrorKind::kData, fmt::format("{}: its class {} is \"{}\", that of {} \"{}\"", name,
+                                              i, theirs, split.name, split.classes[i]));
+  }
+}
+
 std::vector<Evaluation> evaluate(const std::vector<EvaluatedNetwork>& networks,
                                  data::Loader& loader, const Compute& compute, Group& group,
                                  const std::function<void(int64_t)>& progress, Answers* answers) {

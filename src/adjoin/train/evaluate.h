@@ -5,6 +5,7 @@
 
 #include "adjoin/core/fields.h"
 #include "adjoin/data/loader.h"
+#include "adjoin/io/model_file.h"
 #include "adjoin/tensor/weights.h"
 #include "adjoin/train/group.h"
 #include "adjoin/train/trainer.h"
@@ -34,6 +35,11 @@ void fields(Visitor& visit, Evaluation& evaluation) {
   visit("unreadable", evaluation.unreadable, Range{0, 1e15});
   visit("seconds", evaluation.seconds, Range{0, 1e15});
 }
+
+/// Labels mean what a model was trained for only where the class names agree: Error(kData), which
+/// calls the model `name`, where they do not, or the split has more classes.
+void check_classes(const io::ModelHeader& header, const data::Split& split,
+                   const std::string& name);
 
 struct EvaluatedNetwork {
   const ModelSpec& spec;

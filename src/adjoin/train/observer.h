@@ -35,6 +35,14 @@ struct EpochReport {
   bool is_best = false;                 ///< of the large one
 };
 
+/// What there is to see when an epoch is over.
+struct EpochEnd {
+  Position position;
+  bool is_last = false;  ///< of the run, which may end early
+  const Trainer& trainer;
+  const std::vector<EvaluatedNetwork>& networks;  ///< that were judged, the large one first
+};
+
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -45,11 +53,8 @@ class Observer {
                                   int64_t /*total*/) {}
   virtual void on_epoch(const Position& /*position*/, const EpochReport& /*report*/,
                         const Trainer& /*trainer*/) {}
-  /// What else the epoch's line of the log says, an object; `networks` are those that were judged.
-  virtual Json epoch_fields(const Position& /*position*/, const Trainer& /*trainer*/,
-                            const std::vector<EvaluatedNetwork>& /*networks*/) {
-    return Json::object();
-  }
+  /// What else the epoch's line of the log says, an object.
+  virtual Json epoch_fields(const EpochEnd& /*end*/) { return Json::object(); }
   /// Something the user should know: an image that cannot be read, a checkpoint.
   virtual void on_note(const std::string& /*sentence*/) {}
 };

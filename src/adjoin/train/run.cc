@@ -277,7 +277,8 @@ void Run::write_epoch(const EpochReport& report) {
   if (!options_.observers.empty()) {
     std::deque<Derived> parts;
     const std::vector<EvaluatedNetwork> networks = judged_networks(parts);
-    tell([&](Observer& o) { line.update(o.epoch_fields(position(), trainer_, networks)); });
+    const EpochEnd end{position(), state_.is_complete, trainer_, networks};
+    tell([&](Observer& o) { line.update(o.epoch_fields(end)); });
   }
   write_log(std::move(line));
   state_.summary += summary_row(position(), report);
