@@ -164,7 +164,7 @@ TEST_F(BoundsTest, TheClosedFormHoldsWhereAttentionDoesNothing) {
 
 TEST_F(BoundsTest, TheScaleOfAnMlpThatIsNotThereIsNotCounted) {
   const ModelSpec scaled = with_overrides(catalog_spec("vit_mini_28"),
-                                        {{"shortcut", "dense"}, {"shortcut.scale", "0.1"}});
+                                          {{"shortcut", "dense"}, {"shortcut.scale", "0.1"}});
   const Weights all = random_weights(scaled, torch::kFloat64);
   const std::vector<PlacedBlock> blocks = placed_blocks(scaled);
   EXPECT_EQ(block_factors(blocks[0], all, false).scale, 0.1);

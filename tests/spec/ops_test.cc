@@ -257,8 +257,8 @@ TEST(OpsTest, AddTheOutputOfASkipsSourceToTheInputOfItsTarget) {
   ModelSpec spec = catalog_spec("vit_mini_28");
   spec.skips = {{0, 3}, {1, 3}};
   const std::vector<Op> list = ops(spec);
-  const int64_t first = index_of(list, "blocks.3.skip0");
-  const int64_t second = index_of(list, "blocks.3.skip1");
+  const int64_t first = index_of(list, "blocks.3.skip0.add");
+  const int64_t second = index_of(list, "blocks.3.skip1.add");
   EXPECT_EQ(list[first].inputs,
             (std::vector<int64_t>{index_of(list, "blocks.2"), index_of(list, "blocks.0")}));
   EXPECT_EQ(list[second].inputs, (std::vector<int64_t>{first, index_of(list, "blocks.1")}));

@@ -8,7 +8,8 @@
 namespace adjoin {
 
 /// A random network of `family` (0 ViT, 1 T2T, 2 Swin) whose heads, hidden units and widths are all
-/// multiples of `factor`, and so are circulant blocks.
+/// multiples of `factor`, and so are circulant blocks; without circulant skips, which a narrower
+/// network has of its own, unless the factor is 1.
 inline ModelSpec random_divisible_spec(uint64_t seed, uint64_t family, int64_t factor) {
   ModelSpec spec = random_spec(3 * seed + family);
   for_each_block(spec, [&](BlockSpec& block) {
@@ -26,6 +27,9 @@ inline ModelSpec random_divisible_spec(uint64_t seed, uint64_t family, int64_t f
         }
       },
       spec.family);
+  for (Skip& skip : spec.skips) {
+    if (factor > 1) skip.kind = SkipKind::kIdentity;
+  }
   return spec;
 }
 

@@ -227,6 +227,9 @@ inline ModelSpec random_spec(uint64_t seed) {
   ModelSpec spec = random_plain_spec(seed);
   Dice dice(seed + 1);
   random_block_parts(dice, spec);
+  for (Skip& skip : spec.skips) {
+    skip.kind = dice.coin() ? SkipKind::kIdentity : SkipKind::kCirculant;
+  }
   return spec;
 }
 

@@ -97,6 +97,9 @@ class SlicingRule {
                   "mlp.fc2.bias", "norm3.weight", "norm3.bias"})) {
       return {first(width)};
     }
+    const bool is_of_skip = name.starts_with("skip") && factor == 1;
+    if (is_of_skip && name.ends_with(".weight")) return {{}, {}, {}, {}};
+    if (is_of_skip && name.ends_with(".bias")) return {{}};
     throw std::runtime_error("no rule for " + name);
   }
 

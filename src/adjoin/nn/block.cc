@@ -126,7 +126,14 @@ Stream blocks(const ModelSpec& spec, const Weights& weights, const torch::Tensor
     if (before) x = before(i, std::move(x));
     for (const Skip& skip : spec.skips) {
       const bool is_here = skip.to == static_cast<int64_t>(i) && context.has_skips;
-      if (is_here) x = {settled(x) + skipped.at(skip.from)};
+      if (!is_here) continue;
+      auto from = skipped.at(skip.from);
+      if (skip.kind == SkipKind::kCirculant) {
+        from = shortcut_branches(weights,
+                                 skip_prefix(placed[static_cast<size_t>(skip.from)], placed[i]),
+                                 skip_shortcut(placed[i].embed_dim), from);
+      }
+      x = {settled(x) + from};
     }
     if (context.block) {
       x = {context.block(i, settled(x))};

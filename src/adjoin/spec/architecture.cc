@@ -1,5 +1,7 @@
 #include "adjoin/spec/architecture.h"
 
+#include <algorithm>
+
 #include "adjoin/core/fields.h"
 
 namespace adjoin {
@@ -11,6 +13,8 @@ struct KeptBlock {
   int64_t hidden = 1;
   int64_t of_heads = 1;  ///< of the large network
   int64_t of_hidden = 1;
+  bool keep = true;
+  NormPlacement norm = NormPlacement::kPre;
 };
 
 template <class Visitor>
@@ -20,6 +24,8 @@ void fields(Visitor& visit, KeptBlock& block) {
   visit("hidden", block.hidden, Range{1, 1e9});
   visit("of_heads", block.of_heads, Range{1, 1e6});
   visit("of_hidden", block.of_hidden, Range{1, 1e9});
+  visit("keep", block.keep);
+  visit("norm", block.norm);
 }
 
 struct Architecture {
@@ -27,6 +33,7 @@ struct Architecture {
   std::string family;
   std::string model;
   std::vector<KeptBlock> blocks;
+  std::vector<Skip> skips;
 };
 
 template <class Visitor>
@@ -35,16 +42,34 @@ void fields(Visitor& visit, Architecture& architecture) {
   visit("family", architecture.family);
   visit("model", architecture.model);
   visit("blocks", architecture.blocks);
+  visit("skips", architecture.skips);
+}
+
+/// Files may leave out what is as in the large network: blocks that stay, norms, no skips.
+Json completed(Json json, const std::vector<PlacedBlock>& placed) {
+  if (!json.is_object()) return json;
+  json.emplace("skips", Json::array());
+  const auto blocks = json.find("blocks");
+  if (blocks == json.end() || !blocks->is_array()) return json;
+  for (size_t i = 0; i < std::min(blocks->size(), placed.size()); ++i) {
+    Json& block = (*blocks)[i];
+    if (!block.is_object()) continue;
+    block.emplace("keep", true);
+    block.emplace("norm", to_json(placed[i].block->norm));
+  }
+  return json;
 }
 
 }  // namespace
 
 Json architecture_to_json(const ModelSpec& large, const Choice& choice) {
-  Architecture architecture{1, std::string(family_name(large)), large.name, {}};
+  Architecture architecture{1, std::string(family_name(large)), large.name, {}, choice.skips};
   const auto placed = placed_blocks(large);
   for (size_t i = 0; i < placed.size(); ++i) {
-    architecture.blocks.push_back({placed[i].name, choice.blocks[i].heads, choice.blocks[i].hidden,
-                                   placed[i].block->heads, placed[i].block->hidden});
+    const BlockChoice& block = choice.blocks[i];
+    architecture.blocks.push_back({placed[i].name, block.heads, block.hidden,
+                                   placed[i].block->heads, placed[i].block->hidden, block.keep,
+                                   block.norm});
   }
   return to_json(architecture);
 }
@@ -56,12 +81,12 @@ bool is_architecture(const Json& json) {
 
 Choice architecture_from_json(const ModelSpec& large, const Json& json, const std::string& path) {
   Architecture architecture;
+  const auto placed = placed_blocks(large);
   try {
-    from_json(json, architecture, path);
+    from_json(completed(json, placed), architecture, path);
   } catch (const Error& e) {
     throw Error(ErrorKind::kData, e.what());
   }
-  const auto placed = placed_blocks(large);
   const auto refuse = [&](const std::string& what) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("{}: is an architecture of {}: {}", path, architecture.model, what));
@@ -94,7 +119,10 @@ Choice architecture_from_json(const ModelSpec& large, const Json& json, const st
     }
     block.heads = kept.heads;
     block.hidden = kept.hidden;
+    block.keep = kept.keep;
+    block.norm = kept.norm;
   }
+  choice.skips = architecture.skips;
   return choice;
 }
 

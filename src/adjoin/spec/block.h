@@ -40,11 +40,12 @@ void fields(Visitor& visit, BlockSpec& block) {
   visit("drop_path", block.drop_path, Range{0, 0.99});
 }
 
-enum class SkipKind { kIdentity };
+/// As it is, or through an augmented shortcut of one circulant branch (shortcut.h).
+enum class SkipKind { kIdentity, kCirculant };
 
 template <>
-inline constexpr auto kEnumNames<SkipKind> =
-    std::to_array<EnumName<SkipKind>>({{"identity", SkipKind::kIdentity}});
+inline constexpr auto kEnumNames<SkipKind> = std::to_array<EnumName<SkipKind>>(
+    {{"identity", SkipKind::kIdentity}, {"circulant", SkipKind::kCirculant}});
 
 /// Adds the output of block `from` to the input of block `to`; both count over all blocks.
 struct Skip {

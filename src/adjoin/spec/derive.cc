@@ -139,6 +139,11 @@ std::vector<Source> sources(const ModelSpec& large, const ModelSpec& small) {
     const BlockSpec& block = *placed[static_cast<size_t>(info.block)].block;
     return block.mixer != mixers.at(block.origin);
   };
+  // A narrower circulant skip has circles of another size.
+  const auto is_of_skip = [&](const TensorInfo& info) {
+    return info.block >= 0 &&
+           info.name.starts_with(placed[static_cast<size_t>(info.block)].name + ".skip");
+  };
   std::vector<Source> result;
   for (TensorInfo& info : tensors(small)) {
     std::string name = info.name;
@@ -151,7 +156,7 @@ std::vector<Source> sources(const ModelSpec& large, const ModelSpec& small) {
     if (found != there.end()) {
       const bool is_slice = fits(source.tensor.axes, found->second.axes);
       if (is_slice) source.slice = Slice{name, found->second.axes};
-      if (!is_slice && !has_other_mixer(source.tensor)) {
+      if (!is_slice && !has_other_mixer(source.tensor) && !is_of_skip(source.tensor)) {
         throw Error(ErrorKind::kInternal, name + " of the small network is no slice of the large");
       }
     }

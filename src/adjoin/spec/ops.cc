@@ -77,8 +77,22 @@ int64_t OpGraph::mixer(const PlacedBlock& placed, int64_t x) {
   return add(placed.name + ".attn", detail(), {asked}, {shape(x)[0], block.attention_dim()});
 }
 
+int64_t OpGraph::shortcut(const std::string& prefix, const Shortcut& augmented, int64_t read) {
+  const std::string name = prefix.substr(0, prefix.size() - 1);
+  const std::vector<int64_t> stream = shape(read);
+  const int64_t wide = augmented.branches * stream[1];
+  int64_t more = augmented.kind == ShortcutKind::kDense
+                     ? linear(prefix, read, wide, true)
+                     : add(name,
+                           CirculantOp{prefix + "weight", prefix + "bias", augmented.branches,
+                                       augmented.blocks, stream[1]},
+                           {read}, {stream[0], wide});
+  if (augmented.has_gelu) more = gelu(prefix + "act", more);
+  return add(prefix + "fold", FoldOp{augmented.branches}, {more}, stream);
+}
+
 int64_t OpGraph::half_sum(const PlacedBlock& placed, const HalfNorms& norms,
-                          const std::string& shortcut, int64_t x, int64_t read, int64_t branch,
+                          const std::string& part, int64_t x, int64_t read, int64_t branch,
                           const std::string& name) {
   const std::string prefix = placed.name + ".";
   const std::vector<int64_t> stream = shape(x);
@@ -86,16 +100,7 @@ int64_t OpGraph::half_sum(const PlacedBlock& placed, const HalfNorms& norms,
   std::vector<int64_t> terms = {x, branch};
   const auto& augmented = placed.block->shortcut;
   if (augmented && augmented->branches > 0) {
-    const std::string own = prefix + shortcut;
-    const int64_t branches = augmented->branches;
-    int64_t more = augmented->kind == ShortcutKind::kDense
-                       ? linear(own + ".", read, branches * stream[1], true)
-                       : add(own,
-                             CirculantOp{own + ".weight", own + ".bias", branches,
-                                         augmented->blocks, stream[1]},
-                             {read}, {stream[0], branches * stream[1]});
-    if (augmented->has_gelu) more = gelu(own + ".act", more);
-    terms.push_back(add(own + ".fold", FoldOp{branches}, {more}, stream));
+    terms.push_back(shortcut(prefix + part + ".", *augmented, read));
   }
   const bool is_scaled = augmented && augmented->scale != 1;
   const bool has_more = is_scaled || norms.last != nullptr;
@@ -119,8 +124,10 @@ int64_t OpGraph::transformer_block(int64_t x) {
   block_ = index;
   for (const Skip& skip : spec_.skips) {
     if (skip.to != index) continue;
-    x = add(fmt::format("{}skip{}", prefix, skip.from), AddOp{}, {x, block_outputs_.at(skip.from)},
-            shape(x));
+    int64_t from = block_outputs_.at(skip.from);
+    const std::string own = skip_prefix(blocks_.at(skip.from), placed);
+    if (skip.kind == SkipKind::kCirculant) from = shortcut(own, skip_shortcut(shape(x)[1]), from);
+    x = add(own + "add", AddOp{}, {x, from}, shape(x));
   }
   const int64_t width = shape(x)[1];
   const auto read_by = [&](const HalfNorms& norms, int64_t stream) {

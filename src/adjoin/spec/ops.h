@@ -165,8 +165,11 @@ class OpGraph {
 
   /// What a half of a block adds to the stream `x`, of which its branch reads `read` and gives
   /// `branch`, under the name of its sum.
-  int64_t half_sum(const PlacedBlock& placed, const HalfNorms& norms, const std::string& shortcut,
+  int64_t half_sum(const PlacedBlock& placed, const HalfNorms& norms, const std::string& part,
                    int64_t x, int64_t read, int64_t branch, const std::string& name);
+
+  /// The branches of an augmented shortcut together, with the tensors under `prefix`.
+  int64_t shortcut(const std::string& prefix, const Shortcut& augmented, int64_t read);
 
   const ModelSpec& spec_;
   std::vector<PlacedBlock> blocks_ = placed_blocks(spec_);

@@ -24,6 +24,14 @@ struct Shortcut {
   bool operator==(const Shortcut&) const = default;
 };
 
+/// The one that a skip of kind circulant goes through: one branch, in four blocks where they fit.
+constexpr Shortcut skip_shortcut(int64_t embed_dim) {
+  Shortcut shortcut;
+  shortcut.branches = 1;
+  while (embed_dim % shortcut.blocks != 0) shortcut.blocks /= 2;
+  return shortcut;
+}
+
 template <class Visitor>
 void fields(Visitor& visit, Shortcut& shortcut) {
   visit("kind", shortcut.kind);

@@ -112,7 +112,8 @@ std::vector<TensorInfo> tensors_of(const ModelSpec& model, const SwinSpec& swin)
     }
     for (size_t b = 0; b < stage.blocks.size(); ++b) {
       table.enter_block(index);
-      table.transformer_block(placed[static_cast<size_t>(index++)], model.qkv_bias);
+      table.transformer_block(placed[static_cast<size_t>(index)], model.qkv_bias);
+      table.skips(model, placed, index++);
     }
     table.enter_block(-1);
   }

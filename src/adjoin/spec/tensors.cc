@@ -95,9 +95,10 @@ void TensorTable::mixer(const PlacedBlock& placed, bool qkv_bias) {
   linear(prefix + "proj.", width, heads(block.heads, block.head_dim));
 }
 
-void TensorTable::shortcut(const std::string& prefix, const BlockSpec& block, int64_t embed_dim) {
-  if (!block.shortcut || block.shortcut->branches == 0) return;
-  const Shortcut& shortcut = *block.shortcut;
+void TensorTable::shortcut(const std::string& prefix, const std::optional<Shortcut>& augmented,
+                           int64_t embed_dim) {
+  if (!augmented || augmented->branches == 0) return;
+  const Shortcut& shortcut = *augmented;
   const Init init{InitKind::kUniform, 1 / std::sqrt(static_cast<double>(embed_dim))};
   const int64_t branches = shortcut.branches;
   if (shortcut.kind == ShortcutKind::kDense) {
@@ -119,12 +120,26 @@ void TensorTable::transformer_block(const PlacedBlock& placed, bool qkv_bias) {
   const Axis width = embed(placed.embed_dim);
   norm(prefix + "norm1.", width);
   mixer(placed, qkv_bias);
-  shortcut(prefix + kShortcuts[0] + ".", block, placed.embed_dim);
+  shortcut(prefix + kShortcuts[0] + ".", block.shortcut, placed.embed_dim);
   norm(prefix + "norm2.", width);
   linear(prefix + "mlp.fc1.", hidden(block.hidden), width);
   linear(prefix + "mlp.fc2.", width, hidden(block.hidden));
   if (block.norm == NormPlacement::kResPost) norm(prefix + "norm3.", width);
-  shortcut(prefix + kShortcuts[1] + ".", block, placed.embed_dim);
+  shortcut(prefix + kShortcuts[1] + ".", block.shortcut, placed.embed_dim);
+}
+
+void TensorTable::skips(const ModelSpec& model, const std::vector<PlacedBlock>& placed,
+                        int64_t index) {
+  const PlacedBlock& to = placed[static_cast<size_t>(index)];
+  for (const Skip& skip : model.skips) {
+    if (skip.to != index || skip.kind != SkipKind::kCirculant) continue;
+    const PlacedBlock& from = placed[static_cast<size_t>(skip.from)];
+    shortcut(skip_prefix(from, to), skip_shortcut(to.embed_dim), to.embed_dim);
+  }
+}
+
+std::string skip_prefix(const PlacedBlock& from, const PlacedBlock& to) {
+  return fmt::format("{}.skip{}.", to.name, from.block->origin);
 }
 
 }  // namespace adjoin

@@ -64,6 +64,10 @@ bool is_output_matrix(const TensorInfo& info);
 /// Every stored tensor of the network, in the order the forward pass meets its modules.
 std::vector<TensorInfo> tensors(const ModelSpec& spec);
 
+/// How the tensors of a skip of kind circulant begin, "blocks.4.skip1.": the block it goes to, and
+/// the origin of the one it comes from, which stays when other blocks are removed.
+std::string skip_prefix(const PlacedBlock& from, const PlacedBlock& to);
+
 /// The name a tensor has in its authors' own code: `layers.0.downsample` where timm says
 /// `layers.1.downsample`, `head` where timm says `head.fc`; the same name elsewhere.
 std::string official_name(const ModelSpec& spec, const std::string& name);
@@ -85,9 +89,13 @@ class TensorTable {
   /// The block's norms, attention, MLP, and what its mixer and its shortcut have.
   void transformer_block(const PlacedBlock& placed, bool qkv_bias);
 
+  /// What the skips into a block have.
+  void skips(const ModelSpec& model, const std::vector<PlacedBlock>& placed, int64_t index);
+
  private:
   void mixer(const PlacedBlock& placed, bool qkv_bias);
-  void shortcut(const std::string& prefix, const BlockSpec& block, int64_t embed_dim);
+  void shortcut(const std::string& prefix, const std::optional<Shortcut>& augmented,
+                int64_t embed_dim);
 
   std::vector<TensorInfo>& rows_;
   int64_t block_ = -1;

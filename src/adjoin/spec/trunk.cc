@@ -28,10 +28,11 @@ void trunk_token_tensors(TensorTable& table, int64_t embed_dim, int64_t tokens, 
 
 void trunk_block_tensors(TensorTable& table, const ModelSpec& model, int64_t embed_dim,
                          bool is_distilled) {
-  int64_t index = 0;
-  for (const PlacedBlock& placed : placed_blocks(model)) {
-    table.enter_block(index++);
-    table.transformer_block(placed, model.qkv_bias);
+  const std::vector<PlacedBlock> placed = placed_blocks(model);
+  for (int64_t i = 0; i < std::ssize(placed); ++i) {
+    table.enter_block(i);
+    table.transformer_block(placed[static_cast<size_t>(i)], model.qkv_bias);
+    table.skips(model, placed, i);
   }
   table.enter_block(-1);
   table.norm("norm.", embed(embed_dim));
