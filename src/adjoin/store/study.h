@@ -1,0 +1,128 @@
+#pragma once
+
+// A study on disk: every network that a search tried or is about to try, in one SQLite file.
+//
+// The tables are those of Optuna (schema 12, alembic v3.2.0.a), so that its dashboard opens the
+// file. Several processes work on one study; each trial is held by one of them at a time, by a lock
+// that ends with the process. A process that is killed at any moment loses nothing that was
+// written.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adjoin/core/json.h"
+
+namespace adjoin::store {
+
+/// As Optuna calls them: WAITING, RUNNING, COMPLETE, PRUNED, FAIL.
+enum class TrialState { kWaiting, kRunning, kComplete, kPruned, kFailed };
+
+struct StoredTrial {
+  int64_t number = 0;  ///< counts from 0
+  TrialState state = TrialState::kWaiting;
+  std::optional<double> reward;     ///< of one that is over
+  std::map<int64_t, double> curve;  ///< reward after each epoch, from 0
+  /// By name, Optuna's user attributes: what is known of it, such as "architecture", "macs".
+  Json facts = Json::object();
+
+  bool is_over() const {
+    return state == TrialState::kComplete || state == TrialState::kPruned ||
+           state == TrialState::kFailed;
+  }
+};
+
+/// A value that a trial has of something that was chosen, as Optuna's tables show it.
+struct Parameter {
+  std::string name;
+  double value = 0;  ///< of `words`: which one
+  double low = 0;    ///< least and most of a whole number
+  double high = 0;
+  std::vector<std::string> words = {};  ///< instead of a number: one of these
+};
+
+/// A network to be tried.
+struct Proposal {
+  Json facts = Json::object();
+  std::vector<Parameter> parameters;
+};
+
+/// Holds a trial until it is destroyed, or the process ends.
+class Claim {
+ public:
+  Claim(StoredTrial trial, int lock) : trial_(std::move(trial)), lock_(lock) {}
+  Claim(Claim&& other) noexcept;
+  Claim& operator=(Claim&&) = delete;
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+  ~Claim();
+
+  const StoredTrial& trial() const { return trial_; }
+
+ private:
+  StoredTrial trial_;
+  int lock_ = -1;  // descriptor whose lock of one byte is the hold
+};
+
+class Study {
+ public:
+  struct Options {
+    double wait_seconds = 30;  ///< for others that write
+  };
+
+  /// Opens the study in the file at `path`, or begins it. `about`: an object, everything that must
+  /// be the same when a study goes on. Error(kUsage) naming the first key that differs, with both
+  /// values. Error(kData) when the file is damaged or something else: it is left as it is.
+  /// Error(kIo) when it cannot be read or written, or stays locked. Error(kMissingPart) without
+  /// SQLite.
+  static Study open(const std::string& path, const std::string& name, const Json& about,
+                    const Options& options);
+  static Study open(const std::string& path, const std::string& name, const Json& about) {
+    return open(path, name, about, Options{});
+  }
+
+  /// One that is there, also while others write. Nothing can be changed through it. The same
+  /// errors.
+  static Study read(const std::string& path);
+
+  Study(Study&&) noexcept;
+  Study& operator=(Study&&) noexcept;
+  ~Study();
+
+  Json about() const;
+
+  /// What is known of the study as a whole, by name; null where nothing is. The same tables as
+  /// `about`, under other names.
+  Json fact(const std::string& name) const;
+  void set_fact(const std::string& name, const Json& value);
+
+  /// By number.
+  std::vector<StoredTrial> trials() const;
+
+  /// Adds networks that wait to be tried, numbered on from `known`; nothing when there are more
+  /// than `known` trials by now, because another process was first. Whether they were added.
+  bool add(int64_t known, const std::vector<Proposal>& proposals);
+
+  /// The first trial that waits, or whose process died; it is then kRunning, held by the claim, and
+  /// its fact "attempts" counts one more. Nothing when there is none.
+  std::optional<Claim> claim();
+
+  /// What came of an epoch of a trial: its reward so far, and facts that are new or different. An
+  /// epoch that is reported again replaces what was said.
+  void report(int64_t number, int64_t epoch, double reward, const Json& facts);
+
+  /// Ends a trial. `reward` of NaN: none.
+  void finish(int64_t number, TrialState state, double reward, const Json& facts);
+
+  /// Adds to the facts of a trial.
+  void set_facts(int64_t number, const Json& facts);
+
+ private:
+  struct Connection;
+  explicit Study(std::unique_ptr<Connection> connection);
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace adjoin::store

@@ -1,0 +1,47 @@
+// Where SQLite was not found: a search that needs a study says what is missing.
+#include "adjoin/core/error.h"
+#include "adjoin/store/study.h"
+
+namespace adjoin::store {
+namespace {
+
+[[noreturn]] void refuse() {
+  throw Error(ErrorKind::kMissingPart,
+              "a search by --method bayes keeps its study in SQLite, which this program was built "
+              "without; install libsqlite3-dev and build again");
+}
+
+}  // namespace
+
+struct Study::Connection {};
+
+Claim::Claim(Claim&& other) noexcept = default;
+Claim::~Claim() = default;
+
+Study::Study(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
+Study::Study(Study&&) noexcept = default;
+Study& Study::operator=(Study&&) noexcept = default;
+Study::~Study() = default;
+
+Study Study::open(const std::string& /*path*/, const std::string& /*name*/, const Json& /*about*/,
+                  const Options& /*options*/) {
+  refuse();
+}
+Study Study::read(const std::string& /*path*/) { refuse(); }
+Json Study::about() const { refuse(); }
+Json Study::fact(const std::string& /*name*/) const { refuse(); }
+void Study::set_fact(const std::string& /*name*/, const Json& /*value*/) { refuse(); }
+std::vector<StoredTrial> Study::trials() const { refuse(); }
+bool Study::add(int64_t /*known*/, const std::vector<Proposal>& /*proposals*/) { refuse(); }
+std::optional<Claim> Study::claim() { refuse(); }
+void Study::report(int64_t /*number*/, int64_t /*epoch*/, double /*reward*/,
+                   const Json& /*facts*/) {
+  refuse();
+}
+void Study::finish(int64_t /*number*/, TrialState /*state*/, double /*reward*/,
+                   const Json& /*facts*/) {
+  refuse();
+}
+void Study::set_facts(int64_t /*number*/, const Json& /*facts*/) { refuse(); }
+
+}  // namespace adjoin::store
