@@ -6,6 +6,7 @@
 
 #include "adjoin/core/error.h"
 #include "adjoin/data/subset.h"
+#include "adjoin/models/init.h"
 #include "adjoin/models/slice.h"
 #include "adjoin/spec/chosen_part.h"
 
@@ -119,6 +120,11 @@ std::vector<train::InnerNetwork> inner_networks(const CompressConfig& config,
   std::vector<train::InnerNetwork> result;
   for (auto& [name, part] : parts) {
     train::InnerNetwork network{name, std::move(part), {}};
+    for (const Source& source : network.derived.sources) {  // what the large network lacks
+      if (source.slice) continue;
+      network.own.set(source.tensor.name,
+                      models::init_tensor(source.tensor, static_cast<uint64_t>(config.train.seed)));
+    }
     result.push_back(config.separate_norms ? with_own_norms(std::move(network), start)
                                            : std::move(network));
   }
@@ -144,8 +150,9 @@ train::Job prepare(const CompressConfig& config, const train::Launch& launch,
     job.header.provenance.recipe = train::recipe_hash(said);
   }
   if (config.stop_when_within > 0) {
-    job.is_enough = [config](double time, const std::vector<train::Evaluation>& evaluations) {
+    job.is_enough = [config](double time, const train::EpochReport& report) {
       if (!is_lambda_full(config.adjoined, time, config.train.epochs)) return false;
+      const std::vector<train::Evaluation>& evaluations = report.evaluations;
       return std::all_of(evaluations.begin() + 1, evaluations.end(), [&](const auto& small) {
         return small.top1 >= evaluations[0].top1 - config.stop_when_within;
       });

@@ -133,6 +133,11 @@ Compute choose_compute(const std::string& device, const std::string& dtype, int 
   return compute;
 }
 
+std::string dtype_name(const Compute& compute) {
+  if (compute.dtype == torch::kBFloat16) return "bf16";
+  return compute.dtype == torch::kFloat64 ? "float64" : "float32";
+}
+
 int64_t choose_workers(int64_t asked, torch::Device device) {
   if (asked >= 0) return asked;
   return device.is_cuda() ? available_cpus() : std::min(2, available_cpus());
@@ -200,9 +205,7 @@ Job prepare(const TrainConfig& config, const Launch& launch) {
   Job job;
   job.config = config;
   job.compute = choose_compute(config.device, config.dtype, launch.local_rank);
-  job.config.dtype = job.compute.dtype == torch::kBFloat16  ? "bf16"
-                     : job.compute.dtype == torch::kFloat64 ? "float64"
-                                                            : "float32";
+  job.config.dtype = dtype_name(job.compute);
   job.workers = choose_workers(config.workers, job.compute.device);
   job.data = open_images(config);
   const auto overrides = overrides_of(config, static_cast<int64_t>(job.data.val.classes.size()));

@@ -40,8 +40,9 @@ struct Job {
   data::DataSets data;
   std::unique_ptr<Objective> objective;
   std::vector<std::shared_ptr<Observer>> observers;  ///< of the first process
-  /// Whether a run may end after an epoch; `time` as in Objective. Absent: after the last.
-  std::function<bool(double time, const std::vector<Evaluation>&)> is_enough;
+  /// Whether a run may end after an epoch, asked after each of them, the last one too; `time` as in
+  /// Objective. Absent: after the last.
+  std::function<bool(double time, const EpochReport&)> is_enough;
   std::string teacher;             ///< hash of its weights; empty without one
   std::vector<std::string> notes;  ///< what was decided for the user, a sentence each
 
@@ -74,6 +75,7 @@ void set_config(Job& job, const Config& config) {
 
 /// What a command that evaluates needs of it.
 Compute choose_compute(const std::string& device, const std::string& dtype, int local_rank = 0);
+std::string dtype_name(const Compute& compute);  ///< as --dtype says it
 int64_t choose_workers(int64_t asked, torch::Device device);
 data::LoaderOptions evaluation_loader(const io::ModelHeader& header, int64_t batch_size,
                                       int64_t workers, torch::Device device, const Group& group);

@@ -225,8 +225,8 @@ void Run::finish_epoch() {
     state_.best_epoch = state_.epoch;
   }
   state_.evaluations = report.evaluations;
-  state_.is_complete = state_.epoch + 1 == job_.config.epochs ||
-                       (job_.is_enough && job_.is_enough(time(), report.evaluations));
+  const bool is_enough = job_.is_enough && job_.is_enough(time(), report);
+  state_.is_complete = is_enough || state_.epoch + 1 == job_.config.epochs;
   write_epoch(report);
   tell([&](Observer& o) { o.on_epoch(position(), report, trainer_); });
   state_.step = 0;
