@@ -88,6 +88,9 @@ std::string short_number(double value);
 /// Letters a reader sees: bytes that go on with one take no place.
 size_t letters(const std::string& text);
 
+/// The mean width of a letter of a name in a chart.
+inline constexpr double kLetter = 7.6;
+
 /// The first letters of a text that is longer.
 std::string cut(const std::string& text, size_t most);
 

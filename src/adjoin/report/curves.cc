@@ -9,7 +9,6 @@
 namespace adjoin::report {
 namespace {
 
-constexpr double kLetter = 7.6;  // the mean width of a letter of a name
 constexpr size_t kManyPoints = 30;
 
 /// Where the values of some curves are.

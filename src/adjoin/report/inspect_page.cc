@@ -46,7 +46,7 @@ std::string with_model(const Json& result, const Inspected& network) {
 }
 
 /// "16 images of folder:x, float32, seed 0".
-std::string about(const Json& result) {
+std::string conditions(const Json& result) {
   const auto batch = number_at(result, "batch");
   const std::string data = text_at(result, "data");
   const std::string dtype = text_at(result, "dtype");
@@ -173,7 +173,7 @@ std::string inspect_page(const Json& result) {
   const std::vector<Inspected> networks = networks_of(result);
   std::string title = "Inside " + with_model(result, networks[0]);
   if (networks.size() > 1) title += " and " + with_model(object_at(result, "second"), networks[1]);
-  std::string body = "<h1>" + escaped(title) + "</h1>" + sentence(about(result));
+  std::string body = "<h1>" + escaped(title) + "</h1>" + sentence(conditions(result));
   std::string cards = number_cards(result, networks[0]);
   if (networks.size() > 1) {
     cards = network_card(result, networks[0], 0) +

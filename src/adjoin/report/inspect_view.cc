@@ -25,7 +25,7 @@ const Json& list_of(const Json& object, const char* key, size_t most) {
   return *found;
 }
 
-std::string name_of(const Json& object) {
+std::string given_name(const Json& object) {
   const auto found = object.find("name");
   if (found == object.end() || !found->is_string()) fail("a name is missing");
   auto name = found->get<std::string>();
@@ -51,12 +51,12 @@ std::vector<InspectionView> inspections_of(const Json& line) {
   const auto epoch = line.find("epoch");
   if (epoch == line.end() || !epoch->is_number_integer()) fail("epoch is no whole number");
   for (const Json& from : list_of(*inspect, "networks", kMostNetworks)) {
-    InspectionView seen{epoch->get<int64_t>(), 0, name_of(from), {}};
+    InspectionView seen{epoch->get<int64_t>(), 0, given_name(from), {}};
     if (const auto batch = number_of(*inspect, "batch"); batch && *batch > 0 && *batch < 1e9) {
       seen.images = static_cast<int64_t>(*batch);
     }
     for (const Json& layer : list_of(from, "layers", kMostLayers)) {
-      seen.layers.push_back({name_of(layer), number_of(layer, "residual_frobenius"),
+      seen.layers.push_back({given_name(layer), number_of(layer, "residual_frobenius"),
                              number_of(layer, "token_cosine"), number_of(layer, "effective_rank"),
                              number_of(layer, "gradient_norm")});
     }

@@ -49,6 +49,11 @@ svg .grid { stroke: var(--rule); }
 svg .axis { stroke: var(--soft); }
 svg .line { fill: none; stroke-width: 2; stroke: currentColor; }
 svg .dot { fill: currentColor; stroke: var(--paper); }
+svg .ring { fill: var(--paper); stroke: currentColor; }
+svg .shaded { fill: currentColor; stroke: currentColor; stroke-width: .6; }
+svg .halo { paint-order: stroke; stroke: var(--paper); stroke-width: 3px; stroke-linejoin: round; }
+svg .skip { stroke-width: 1.5; }
+svg .skip-end { fill: currentColor; }
 svg .spot { fill: transparent; }
 svg .faint { fill: currentColor; opacity: .35; }
 svg .band { fill: currentColor; opacity: .13; }

@@ -102,7 +102,8 @@ class Reader {
     };
     const bool has_small = line.contains("small") && !line.at("small").empty();
     const Point large = point(line);
-    network(has_small ? "large" : "model").points.push_back(large);
+    const char* const alone = view_.verb == "search" ? "small" : "model";
+    network(has_small ? "large" : alone).points.push_back(large);
     if (has_small) {
       for (const Json& small : line.at("small")) {
         network(small.at("name").get<std::string>()).points.push_back(point(small));

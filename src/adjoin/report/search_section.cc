@@ -6,6 +6,7 @@
 
 #include "adjoin/core/table.h"
 #include "adjoin/report/inspect_section.h"
+#include "adjoin/report/study_section.h"
 #include "adjoin/report/svg.h"
 
 namespace adjoin::report {
@@ -65,6 +66,7 @@ std::string mixture(const SearchView& search) {
 
 std::string search_section(const SearchView& search) {
   std::string text = "<h2>The search</h2>";
+  if (search.study) text += study_section(*search.study);
   if (!search.networks.empty()) {
     text +=
         "<p class=\"sub\">On training images that were set aside, with the weights of the "
@@ -73,7 +75,8 @@ std::string search_section(const SearchView& search) {
     const std::string inside = inspect_section(search.inspections, search.networks);
     if (!inside.empty()) text += "<h3>Inside the networks of the search</h3>" + inside;
   }
-  if (search.found) {
+  const bool is_drawn = search.study && search.study->drawn;
+  if (search.found && !is_drawn) {
     text += "<h3>What was found</h3><div class=\"wide\">" +
             architecture(search.found->first, search.found->second, 1) + "</div>";
   }

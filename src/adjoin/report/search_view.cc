@@ -9,6 +9,7 @@
 #include <map>
 
 #include "adjoin/core/error.h"
+#include "adjoin/io/model_file.h"
 #include "adjoin/spec/architecture.h"
 #include "adjoin/spec/catalog.h"
 #include "adjoin/spec/derive.h"
@@ -142,6 +143,36 @@ void read_architecture(SearchView& view, const RunView& run, std::vector<std::st
   }
 }
 
+/// The large network of a search by trials on disk: its teacher's, or as the config names it.
+std::optional<ModelSpec> teacher_network(const RunView& run) {
+  for (const std::string& file : {run.folder + "/teacher/model.safetensors", run.setting("from")}) {
+    std::error_code failure;
+    if (file.empty() || !fs::exists(file, failure)) continue;
+    try {
+      return io::open_model(file).header.spec;
+    } catch (const Error&) {
+      continue;  // a file of another kind, or a damaged one: the name is left
+    }
+  }
+  const std::string name = run.setting("model");
+  if (name.empty() || is_spec_file(name)) return std::nullopt;
+  std::vector<Override> changes;
+  for (const Json& text : run.config.at("set")) {
+    changes.push_back(parse_override(text.get<std::string>()));
+  }
+  return with_overrides(catalog_spec(name), changes);
+}
+
+void read_study(SearchView& view, const RunView& run, std::vector<std::string>& problems) {
+  try {
+    const store::Study study = store::Study::read(run.folder + "/study.db");
+    const StudyFacts facts{study.fact("teacher"), study.fact("best"), study.fact("target")};
+    view.study = study_view(study.trials(), facts, teacher_network(run), problems);
+  } catch (const std::exception& e) {
+    problems.push_back(fmt::format("The study cannot be read: {}.", e.what()));
+  }
+}
+
 }  // namespace
 
 std::optional<SearchView> read_search(const RunView& run, std::vector<std::string>& problems) {
@@ -149,6 +180,10 @@ std::optional<SearchView> read_search(const RunView& run, std::vector<std::strin
   const std::string folder = run.folder + "/search";
   std::error_code failure;
   SearchView view;
+  if (fs::exists(run.folder + "/study.db", failure)) {
+    read_study(view, run, problems);
+    return view;
+  }
   if (fs::exists(folder + "/log.jsonl", failure)) read_mixture(view, folder, problems);
   read_trials(view, folder, problems);
   read_architecture(view, run, problems);

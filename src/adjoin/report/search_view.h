@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "adjoin/report/run_view.h"
+#include "adjoin/report/study_view.h"
 
 namespace adjoin::report {
 
@@ -23,6 +24,7 @@ struct SearchView {
   std::vector<InspectionView> inspections;                ///< of `networks`
   std::vector<NetworkView> trials;                        ///< of random and evolve, in their order
   std::optional<std::pair<ModelSpec, ModelSpec>> found;   ///< the large network and what is kept
+  std::optional<StudyView> study;                         ///< of bayes
 };
 
 /// What a search left in its folder; nothing of a run of another command. What cannot be read is

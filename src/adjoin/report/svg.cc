@@ -24,6 +24,22 @@ Scales scales(const Box& box, const std::vector<Series>& series, const Axis& x, 
   return {Scale::across(across, box, x), Scale::upward(upward, box, y)};
 }
 
+/// A skip beside the names of its blocks, which end at `right`: from below the one to above the
+/// other. Longer ones reach further out.
+std::string skip_arc(const Skip& skip, const std::vector<PlacedBlock>& blocks,
+                     const std::vector<double>& rows, double right, size_t colour) {
+  const auto from = static_cast<size_t>(skip.from), to = static_cast<size_t>(skip.to);
+  if (from >= blocks.size() || to >= blocks.size() || rows[from] == 0 || rows[to] == 0) return "";
+  constexpr double kLeast = 14, kMost = 62;  // of the handles: the arc goes three quarters as far
+  const double start = rows[from] + 3, end = rows[to] - 3;
+  const double out = right - std::clamp((end - start) * 0.35, kLeast, kMost);
+  const std::string_view kind = enum_name(skip.kind);
+  return fmt::format(
+      R"(<path class="line skip c{0}"{1} d="M{2:.1f} {3:.1f} C{4:.1f} {3:.1f} {4:.1f} {5:.1f} {2:.1f} {5:.1f}"><title>{6}: {7} to {8}</title></path><path class="skip-end c{0}" d="M{2:.1f} {5:.1f} l-7 -3.5 v7 z"/>)",
+      colour, skip.kind == SkipKind::kIdentity ? "" : R"( stroke-dasharray="5 4")", right, start,
+      out, end, escaped(kind), escaped(blocks[from].name), escaped(blocks[to].name));
+}
+
 }  // namespace
 
 std::string share_panels(const std::vector<Shares>& all) {
@@ -113,31 +129,48 @@ std::string scatter(const std::vector<Series>& series, size_t named, const Axis&
 }
 
 std::string architecture(const ModelSpec& large, const ModelSpec& network, size_t colour) {
-  constexpr double kWidth = 640, kRow = 20, kBar = 12, kNames = 130, kNumber = 70;
-  constexpr double kSpace = (kWidth - kNames - 2 * kNumber) / 2;
+  constexpr double kRow = 20, kBar = 12, kNames = 130, kNumber = 70, kLongNumber = 92, kNorm = 120;
+  constexpr double kSpace = (640 - kNames - 2 * kNumber) / 2;
+  constexpr double kNarrowLetter = 6.6, kArcs = 56;
   const std::vector<PlacedBlock> whole = placed_blocks(large);
   const std::vector<PlacedBlock> own = placed_blocks(network);
   int64_t heads = 1, hidden = 1;
+  size_t longest = 0;
   for (const PlacedBlock& block : whole) {
     heads = std::max(heads, block.block->attention_dim());
     hidden = std::max(hidden, block.block->hidden);
+    longest = std::max(longest, block.name.size());
   }
+  // Skips are left of the names; where these are long, all else moves to the right.
+  const double names = kNames - 16 - kNarrowLetter * static_cast<double>(longest);
+  const double left = network.skips.empty() ? 0 : std::max(0.0, kArcs - names);
+  const double first = left + kNames, second = first + kSpace + kNumber,
+               third = second + kSpace + kLongNumber;
   std::string text = fmt::format(
-      R"(<text class="label" x="{}" y="14">heads</text><text class="label" x="{}" y="14">hidden units</text>)",
-      kNames, kNames + kSpace + kNumber);
+      R"(<text class="label" x="{:.1f}" y="14">heads</text><text class="label" x="{:.1f}" y="14">hidden units</text>)",
+      first, second);
   double y = 24;
-  const auto bar = [&](double x, double outline, double filled, const std::string& label) {
-    text += fmt::format(
-        R"(<rect class="outline" x="{0}" y="{1}" width="{2:.1f}" height="{3}"/><rect class="fill c{4}" x="{0}" y="{1}" width="{5:.1f}" height="{3}"/><text x="{6:.1f}" y="{7}">{8}</text>)",
-        x, y, outline * kSpace, kBar, colour, filled * kSpace, x + outline * kSpace + 6,
-        y + kBar - 2, label);
+  const auto bar = [&](double x, double outline, double filled, const std::string& label,
+                       bool is_kept) {
+    text += fmt::format(R"(<rect class="outline" x="{:.1f}" y="{}" width="{:.1f}" height="{}"{}/>)",
+                        x, y, outline * kSpace, kBar, is_kept ? "" : " stroke-dasharray=\"3 3\"");
+    if (is_kept) {
+      text +=
+          fmt::format(R"(<rect class="fill c{}" x="{:.1f}" y="{}" width="{:.1f}" height="{}"/>)",
+                      colour, x, y, filled * kSpace, kBar);
+    }
+    text += fmt::format(R"(<text x="{:.1f}" y="{}">{}</text>)", x + outline * kSpace + 6,
+                        y + kBar - 2, label);
   };
+  std::vector<double> rows(own.size(), 0);  // of the blocks that are kept
+  bool has_other_norm = false;
   for (const PlacedBlock& block : whole) {
     const auto kept = std::find_if(own.begin(), own.end(), [&](const PlacedBlock& candidate) {
       return candidate.block->origin == block.block->origin;
     });
     const bool is_kept = kept != own.end();
-    text += fmt::format(R"(<text x="{}" y="{}" text-anchor="end">{}</text>)", kNames - 10,
+    if (is_kept) rows[static_cast<size_t>(kept - own.begin())] = y + kBar / 2;
+    text += fmt::format(R"(<text x="{:.1f}" y="{}" text-anchor="end">{}</text>)", first - 10,
                         y + kBar - 2, escaped(block.name));
     const auto share = [](int64_t part, int64_t all) {
       return static_cast<double>(part) / static_cast<double>(all);
@@ -145,16 +178,25 @@ std::string architecture(const ModelSpec& large, const ModelSpec& network, size_
     const auto label = [&](int64_t part, int64_t all) {
       return part == all ? std::to_string(all) : fmt::format("{} of {}", part, all);
     };
-    const int64_t own_heads = is_kept ? kept->block->heads : 0;
-    const int64_t own_hidden = is_kept ? kept->block->hidden : 0;
-    bar(kNames, share(block.block->attention_dim(), heads),
+    bar(first, share(block.block->attention_dim(), heads),
         is_kept ? share(kept->block->attention_dim(), heads) : 0,
-        label(own_heads, block.block->heads));
-    bar(kNames + kSpace + kNumber, share(block.block->hidden, hidden), share(own_hidden, hidden),
-        label(own_hidden, block.block->hidden));
+        is_kept ? label(kept->block->heads, block.block->heads) : "removed", is_kept);
+    bar(second, share(block.block->hidden, hidden),
+        is_kept ? share(kept->block->hidden, hidden) : 0,
+        is_kept ? label(kept->block->hidden, block.block->hidden) : "", is_kept);
+    if (is_kept && kept->block->norm != block.block->norm) {
+      has_other_norm = true;
+      text += fmt::format(R"(<text class="name c{}" x="{:.1f}" y="{}">{}, was {}</text>)", colour,
+                          third, y + kBar - 2, enum_name(kept->block->norm),
+                          enum_name(block.block->norm));
+    }
     y += kRow;
   }
-  return wrapped(text, kWidth, y + 4);
+  if (has_other_norm) {
+    text += fmt::format(R"(<text class="label" x="{:.1f}" y="14">norm</text>)", third);
+  }
+  for (const Skip& skip : network.skips) text += skip_arc(skip, own, rows, left + names, colour);
+  return wrapped(text, third + (has_other_norm ? kNorm : 0), y + 4);
 }
 
 }  // namespace adjoin::report

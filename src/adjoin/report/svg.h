@@ -21,7 +21,9 @@ std::string line_chart(const std::vector<Series>& series, const Axis& x, const A
 /// A mark per point of a series, named; series beyond `named` are grey, unless none is named.
 std::string scatter(const std::vector<Series>& series, size_t named, const Axis& x, const Axis& y);
 
-/// Heads and hidden units of every block: the large network's in outline, this one's filled.
+/// Heads and hidden units of every block: the large network's in outline, this one's filled; the
+/// outline of a block that is removed is dashed. Skips are arcs at the left, and a block whose
+/// norms stand elsewhere says so. Blocks are matched by `origin`.
 std::string architecture(const ModelSpec& large, const ModelSpec& network, size_t colour);
 
 /// Shares of a whole over time.
