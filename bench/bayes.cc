@@ -31,9 +31,9 @@ double reward(const Exploration& space, const Choice& choice) {
 
 std::vector<Choice> proposed(const std::string& way, const Exploration& space,
                              const std::vector<Outcome>& tried, int64_t count, uint64_t seed) {
-  if (way == "random") return search::propose_at_random(space, tried, count, seed);
-  if (way == "features") return search::propose_by_features(space, tried, count, seed, {});
-  return search::propose_by_embedding(space, tried, count, seed, {});
+  search::Proposer named = search::Proposer::kRandom;
+  from_json(Json(way), named, "way");
+  return search::propose(named, space, {tried}, count, seed);
 }
 
 /// The best reward after every batch.
@@ -57,12 +57,21 @@ Json searched(const Json& request) {
   return {{"best", best}, {"curve", curve}};
 }
 
+/// Networks of at most a share of the large one's MACs.
+Exploration space_of(const Json& request) {
+  const Exploration whole(catalog_spec(request.at("model").get<std::string>()), {});
+  const auto macs = static_cast<double>(whole.price(whole.whole()).macs);
+  search::Target limits;
+  limits.macs = static_cast<int64_t>(request.at("share").get<double>() * macs);
+  return Exploration(whole.large(), limits);
+}
+
 /// Seconds for one batch after so many trials.
 Json timed(const Json& request) {
-  const Exploration space(catalog_spec(request.at("model").get<std::string>()), {});
+  const Exploration space = space_of(request);
   std::vector<Outcome> tried;
-  for (const Choice& choice :
-       search::propose_at_random(space, {}, request.at("trials").get<int64_t>(), 0)) {
+  for (const Choice& choice : search::propose(search::Proposer::kRandom, space, {},
+                                              request.at("trials").get<int64_t>(), 0)) {
     tried.push_back({choice, reward(space, choice)});
   }
   const auto start = std::chrono::steady_clock::now();

@@ -6,6 +6,7 @@ units, skips). `random` draws, `features` is a Gaussian process on numbers made 
 bidirectional LSTM learns. One core.
 
   bench/bayes.py [--worker build/release/bench/bench_bayes] [--seeds 10] [--trials 60] [--require 60]
+  bench/bayes.py --share RUN/result.json ..     # of searches that were run: which part of their time went into proposals
 """
 
 import argparse
@@ -17,6 +18,14 @@ from pathlib import Path
 from mixers import Worker
 
 WAYS = ("random", "features", "embedding")
+TIMED = ((24, 1), (200, 1), (200, 0.45), (200, 0.1))  # trials that are known, most MACs of those of the large network
+
+
+def print_shares(files):
+    for file in files:
+        run = json.loads(Path(file).read_text())
+        share = run["proposal_seconds"] / run["search_seconds"]
+        print(f"{file}: {run['proposal_seconds']:.1f} of {run['search_seconds']:.1f} s, {100 * share:.1f} %")
 
 
 def main():
@@ -28,13 +37,20 @@ def main():
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--require", type=float, help="fail when a batch from 200 trials takes more seconds")
     parser.add_argument("--json", help="write the numbers here")
+    parser.add_argument("--share", nargs="+", metavar="FILE", help="results of searches; nothing else is done")
     args = parser.parse_args()
+    if args.share:
+        return print_shares(args.share)
     worker = Worker(args.worker, threads=1)
     common = {"model": args.model, "batch": args.batch}
-    print(f"a batch of {args.batch} from 200 trials, seconds")
-    times = {way: worker.ask(op="time", way=way, trials=200, **common)["seconds"] for way in WAYS}
-    for way, seconds in times.items():
-        print(f"  {way:10} {seconds:8.2f}", flush=True)
+    print(f"a batch of {args.batch}, seconds:" + "".join(f"  {known} trials, {share:g}x" for known, share in TIMED))
+    times = {}
+    for way in WAYS:
+        times[way] = [
+            worker.ask(op="time", way=way, trials=known, share=share, **common)["seconds"] for known, share in TIMED
+        ]
+        cells = (f"{time:{len(f'  {known} trials, {share:g}x')}.2f}" for time, (known, share) in zip(times[way], TIMED))
+        print(f"  {way:22}" + "".join(cells), flush=True)
     found = {way: [] for way in WAYS}
     for seed in range(args.seeds):
         for way in WAYS:
@@ -47,8 +63,9 @@ def main():
         print(f"  {way:10} mean {statistics.mean(found[way]):.3f}, better than random in {wins} of {args.seeds}")
     if args.json:
         Path(args.json).write_text(json.dumps({"seconds": times, "best": found}, indent=1) + "\n")
-    if args.require is not None and max(times.values()) > args.require:
-        sys.exit(f"a batch takes {max(times.values()):.1f} s, above {args.require:g}")
+    longest = max(max(list) for list in times.values())
+    if args.require is not None and longest > args.require:
+        sys.exit(f"a batch takes {longest:.1f} s, above {args.require:g}")
 
 
 if __name__ == "__main__":

@@ -17,9 +17,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr int kUsageError = 2;
-constexpr int kFileError = 3;
-
 void expect_failure(int exit_code, const Words& args,
                     std::initializer_list<std::string_view> parts) {
   const ProgramResult result = run_program(ADJOIN_BINARY, args);
@@ -34,76 +31,74 @@ void expect_failure(int exit_code, const Words& args,
 }
 
 TEST(UsageErrorTest, NamesAnUnknownCommandAndTheNearestOrAll) {
-  expect_failure(kUsageError, {"modles"}, {"unknown command \"modles\"", "did you mean models"});
-  expect_failure(kUsageError, {"fly"},
+  expect_failure(kUsage, {"modles"}, {"unknown command \"modles\"", "did you mean models"});
+  expect_failure(kUsage, {"fly"},
                  {"unknown command \"fly\"",
                   "models, cost, extract, convert, export, train, compress, search, rank, inspect, "
                   "emd, evaluate, "
                   "predict, bench, report, "
                   "verify"});
-  expect_failure(kUsageError, {"--fly"}, {"unknown command \"--fly\""});
-  expect_failure(kUsageError, {""}, {"unknown command \"\""});
+  expect_failure(kUsage, {"--fly"}, {"unknown command \"--fly\""});
+  expect_failure(kUsage, {""}, {"unknown command \"\""});
 }
 
 TEST(UsageErrorTest, NamesAnUnknownModelAndTheNearest) {
-  expect_failure(kUsageError, {"cost", "deit_tny_patch16_224"},
+  expect_failure(kUsage, {"cost", "deit_tny_patch16_224"},
                  {"\"deit_tny_patch16_224\"", "did you mean deit_tiny_patch16_224"});
-  expect_failure(kUsageError, {"models", "swin_tiny"}, {"swin_tiny_patch4_window7_224"});
-  expect_failure(kUsageError, {"cost", "resnet50"}, {"unknown model \"resnet50\"", "vit_mini_28"});
-  expect_failure(kUsageError, {"cost", ""}, {"MODEL is empty"});
+  expect_failure(kUsage, {"models", "swin_tiny"}, {"swin_tiny_patch4_window7_224"});
+  expect_failure(kUsage, {"cost", "resnet50"}, {"unknown model \"resnet50\"", "vit_mini_28"});
+  expect_failure(kUsage, {"cost", ""}, {"MODEL is empty"});
 }
 
 TEST(UsageErrorTest, NamesAnUnknownFlag) {
-  expect_failure(kUsageError, {"cost", "vit_mini_28", "--frob"}, {"cost: ", "--frob", "--help"});
-  expect_failure(kUsageError, {"models", "--frob"}, {"models: ", "--frob"});
-  expect_failure(kUsageError, {"cost", "vit_mini_28", "-x"}, {"-x"});
+  expect_failure(kUsage, {"cost", "vit_mini_28", "--frob"}, {"cost: ", "--frob", "--help"});
+  expect_failure(kUsage, {"models", "--frob"}, {"models: ", "--frob"});
+  expect_failure(kUsage, {"cost", "vit_mini_28", "-x"}, {"-x"});
 }
 
 TEST(UsageErrorTest, NamesAnArgumentThatIsMissingOrTooMany) {
-  expect_failure(kUsageError, {"cost"}, {"cost: ", "MODEL", "--help"});
-  expect_failure(kUsageError, {"cost", "vit_mini_28", "vit_mini_32"}, {"vit_mini_32"});
-  expect_failure(kUsageError, {"cost", "vit_mini_28", "--set"}, {"--set"});
-  expect_failure(kUsageError, {"models", "--set", "model.depth=2"},
-                 {"--set and --model need a MODEL"});
-  expect_failure(kUsageError, {"verify"}, {"verify: ", "GOLDEN"});
+  expect_failure(kUsage, {"cost"}, {"cost: ", "MODEL", "--help"});
+  expect_failure(kUsage, {"cost", "vit_mini_28", "vit_mini_32"}, {"vit_mini_32"});
+  expect_failure(kUsage, {"cost", "vit_mini_28", "--set"}, {"--set"});
+  expect_failure(kUsage, {"models", "--set", "model.depth=2"}, {"--set and --model need a MODEL"});
+  expect_failure(kUsage, {"verify"}, {"verify: ", "GOLDEN"});
 }
 
 TEST(UsageErrorTest, NamesASetThatIsNoAssignmentToTheModel) {
-  expect_failure(kUsageError, {"cost", "vit_mini_28", "--set", "model.heads"},
+  expect_failure(kUsage, {"cost", "vit_mini_28", "--set", "model.heads"},
                  {"--set: \"model.heads\" must be model.KEY=VALUE"});
-  expect_failure(kUsageError, {"cost", "vit_mini_28", "--set", "heads=3"},
-                 {"--set", "heads", "model."});
-  expect_failure(kUsageError, {"cost", "vit_mini_28", "--set", ""}, {"--set is empty"});
+  expect_failure(kUsage, {"cost", "vit_mini_28", "--set", "heads=3"}, {"--set", "heads", "model."});
+  expect_failure(kUsage, {"cost", "vit_mini_28", "--set", ""}, {"--set is empty"});
 }
 
 TEST(ConfigErrorTest, NamesAnUnknownKeyOfSet) {
-  expect_failure(kUsageError, {"cost", "vit_mini_28", "--set", "model.detph=3"},
+  expect_failure(kUsage, {"cost", "vit_mini_28", "--set", "model.detph=3"},
                  {"unknown key model.detph", "did you mean depth"});
-  expect_failure(kUsageError, {"cost", "vit_mini_28", "--set", "model.blocks.9.heads=3"},
+  expect_failure(kUsage, {"cost", "vit_mini_28", "--set", "model.blocks.9.heads=3"},
                  {"model.blocks: no entry \"9\""});
 }
 
 TEST(ConfigErrorTest, NamesAValueThatIsNotLegal) {
-  expect_failure(kUsageError, {"cost", "vit_mini_28", "--set", "model.heads=0"},
+  expect_failure(kUsage, {"cost", "vit_mini_28", "--set", "model.heads=0"},
                  {"model.heads: is \"0\", must be a positive integer"});
-  expect_failure(kUsageError, {"cost", "vit_mini_28", "--set", "model.blocks.0.heads=0"},
+  expect_failure(kUsage, {"cost", "vit_mini_28", "--set", "model.blocks.0.heads=0"},
                  {"model.blocks.0.heads: is 0, must be 1 to"});
-  expect_failure(kUsageError, {"cost", "vit_mini_28", "--set", "model.heads=7"},
+  expect_failure(kUsage, {"cost", "vit_mini_28", "--set", "model.heads=7"},
                  {"model.heads: 7", "embed_dim 64", "1, 2, 4, 8, 16, 32, 64"});
 }
 
 TEST(ConfigErrorTest, NamesTheLegalSizesWhenAnImageDoesNotFit) {
-  expect_failure(kUsageError, {"cost", "vit_mini_28", "--set", "model.img_size=30"},
+  expect_failure(kUsage, {"cost", "vit_mini_28", "--set", "model.img_size=30"},
                  {"model.img_size: 30", "patch_size 7", "28 or 35"});
   expect_failure(
-      kUsageError, {"cost", "swin_tiny_patch4_window7_224", "--set", "model.img_size=256"},
+      kUsage, {"cost", "swin_tiny_patch4_window7_224", "--set", "model.img_size=256"},
       {"model.img_size: 256", "window 7", "224 or 448", "legal windows at 256: 2, 4, 8"});
 }
 
 TEST(ConfigErrorTest, NamesANumberThatIsTooLarge) {
   for (const char* value : {"99999999999", "1e30", "1e400", "18446744073709551616"}) {
     for (const char* key : {"img_size", "depth", "blocks.0.hidden"}) {
-      expect_failure(kUsageError,
+      expect_failure(kUsage,
                      {"cost", "vit_mini_28", "--set", std::string("model.") + key + "=" + value},
                      {std::string("model.") + key, "must be"});
     }
@@ -111,19 +106,18 @@ TEST(ConfigErrorTest, NamesANumberThatIsTooLarge) {
 }
 
 TEST(ErrorLineTest, StaysOneLineWhateverTheArgumentHolds) {
-  expect_failure(kUsageError, {"a\nb"}, {"unknown command"});
-  expect_failure(kUsageError, {"cost", "a\nb"}, {"unknown model"});
-  expect_failure(kUsageError, {"cost", "vit_mini_28", "--a\nb"}, {"cost: "});
-  expect_failure(kUsageError, {"cost", "vit_mini_28", "--set", "a\nb"}, {"--set"});
-  expect_failure(kUsageError, {"cost", "vit_mini_28", "--set", "model.a\nb=1"}, {"unknown key"});
-  expect_failure(kUsageError, {"cost", "vit_mini_28", "--set", "model.heads=1\n2"},
-                 {"model.heads"});
-  expect_failure(kFileError, {"cost", "no\nsuch.json"}, {"such.json"});
+  expect_failure(kUsage, {"a\nb"}, {"unknown command"});
+  expect_failure(kUsage, {"cost", "a\nb"}, {"unknown model"});
+  expect_failure(kUsage, {"cost", "vit_mini_28", "--a\nb"}, {"cost: "});
+  expect_failure(kUsage, {"cost", "vit_mini_28", "--set", "a\nb"}, {"--set"});
+  expect_failure(kUsage, {"cost", "vit_mini_28", "--set", "model.a\nb=1"}, {"unknown key"});
+  expect_failure(kUsage, {"cost", "vit_mini_28", "--set", "model.heads=1\n2"}, {"model.heads"});
+  expect_failure(kBadData, {"cost", "no\nsuch.json"}, {"such.json"});
 }
 
 TEST(ErrorLineTest, IsWrittenForArgumentsThatAreNotUtf8) {
-  expect_failure(kUsageError, {"cost", "\xff"}, {"unknown model"});
-  expect_failure(kUsageError, {"cost", "vit_mini_28", "--set", "model.pool=\xff"},
+  expect_failure(kUsage, {"cost", "\xff"}, {"unknown model"});
+  expect_failure(kUsage, {"cost", "vit_mini_28", "--set", "model.pool=\xff"},
                  {"model.pool", "token, avg"});
 }
 
@@ -133,7 +127,7 @@ TEST(ErrorLineTest, OrGoodJsonComesOfANameThatIsNotUtf8) {
   if (result.exit_code == 0) {
     EXPECT_EQ(parse_json(result.out, "stdout")["params"], 139018);
   } else {
-    EXPECT_EQ(result.exit_code, kUsageError) << result.err;
+    EXPECT_EQ(result.exit_code, kUsage) << result.err;
   }
 }
 
@@ -154,8 +148,8 @@ class BadFileTest : public testing::Test {
 
   void expect_refused(const std::string& text, std::initializer_list<std::string_view> parts) {
     std::ofstream(path_, std::ios::binary | std::ios::trunc) << text;
-    expect_failure(kFileError, {"cost", path_}, {path_ + ": "});
-    expect_failure(kFileError, {"models", path_}, parts);
+    expect_failure(kBadData, {"cost", path_}, {path_ + ": "});
+    expect_failure(kBadData, {"models", path_}, parts);
   }
 
   /// The text of a good spec but for what `change` does to it.
@@ -175,13 +169,13 @@ class BadFileTest : public testing::Test {
 };
 
 TEST_F(BadFileTest, IsMissing) {
-  expect_failure(kFileError, {"cost", path_}, {path_, "No such file"});
-  expect_failure(kFileError, {"verify", path_}, {path_, "No such file"});
+  expect_failure(kBadData, {"cost", path_}, {path_, "No such file"});
+  expect_failure(kBadData, {"verify", path_}, {path_, "No such file"});
 }
 
 TEST_F(BadFileTest, IsAFolder) {
   std::filesystem::create_directory(path_);
-  expect_failure(kFileError, {"cost", path_}, {path_, "is a folder"});
+  expect_failure(kBadData, {"cost", path_}, {path_, "is a folder"});
 }
 
 TEST_F(BadFileTest, IsNotJson) {

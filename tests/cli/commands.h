@@ -17,6 +17,9 @@ namespace adjoin {
 
 using Words = std::vector<std::string>;
 
+constexpr int kUsage = 2;  // exit codes
+constexpr int kBadData = 3;
+
 inline ProgramResult adjoin(Words args, const Words& more = {}) {
   args.insert(args.end(), more.begin(), more.end());
   return run_program(ADJOIN_BINARY, args);
@@ -38,6 +41,14 @@ inline void expect_refused(int code, std::initializer_list<std::string_view> par
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   for (const auto part : parts) EXPECT_TRUE(contains(result.err, part)) << part << result.err;
   EXPECT_TRUE(result.out.empty()) << result.out;
+}
+
+/// The same of one that may have said other things before it failed.
+inline void expect_refusal(const Words& args, int code, const Words& parts) {
+  const ProgramResult result = adjoin(args);
+  EXPECT_EQ(result.exit_code, code) << result.err;
+  for (const std::string& part : parts)
+    EXPECT_TRUE(contains(result.err, part)) << part << result.err;
 }
 
 /// The logits of every image of `input`, a row each.

@@ -26,14 +26,6 @@ Words tiny(const std::string& output, const Words& more = {}) {
   return args;
 }
 
-void expect_refusal(const Words& args, int exit_code, const Words& parts) {
-  const ProgramResult result = adjoin(args);
-  EXPECT_EQ(result.exit_code, exit_code) << result.err;
-  for (const std::string& part : parts) {
-    EXPECT_NE(result.err.find(part), std::string::npos) << part << " is not in: " << result.err;
-  }
-}
-
 class CompressTest : public testing::TestWithParam<const char*> {
  protected:
   Words compression(const std::string& output) const {

@@ -5,9 +5,6 @@
 namespace adjoin {
 namespace {
 
-constexpr int kUsageError = 2;
-constexpr int kFileError = 3;
-
 class EmdTest : public testing::Test {
  protected:
   EmdTest() {
@@ -72,34 +69,34 @@ TEST_F(EmdTest, ShowsTheTwentyLargestShipmentsAndSaysOfHowMany) {
 }
 
 TEST_F(EmdTest, RefusesMassesThatDoNotBalance) {
-  expect_refused(kFileError, {"adjoin: error: the masses of from sum to 3, those of to to 5"},
+  expect_refused(kBadData, {"adjoin: error: the masses of from sum to 3, those of to to 5"},
                  {"emd", from, folder.write("heavy.csv", "5,0\n")});
-  expect_refused(kFileError, {"all 1 masses of to are 0"},
+  expect_refused(kBadData, {"all 1 masses of to are 0"},
                  {"emd", from, folder.write("none.csv", "0,0\n")});
 }
 
 TEST_F(EmdTest, RefusesPointsOfAnotherSpace) {
-  expect_refused(kFileError, {"from have 1 coordinates, those of to 2"},
+  expect_refused(kBadData, {"from have 1 coordinates, those of to 2"},
                  {"emd", from, folder.write("plane.csv", "3,0,0\n")});
 }
 
 TEST_F(EmdTest, NamesTheFileAndTheLineThatIsWrong) {
   const std::string ragged = folder.write("ragged.csv", "1,2,3\n\n1,2\n");
-  expect_refused(kFileError, {"ragged.csv:3: has 2 columns, must have 3 as line 1"},
+  expect_refused(kBadData, {"ragged.csv:3: has 2 columns, must have 3 as line 1"},
                  {"emd", ragged, to});
-  expect_refused(kFileError, {"word.csv:2: column 2 is \"x\", must be a finite number"},
+  expect_refused(kBadData, {"word.csv:2: column 2 is \"x\", must be a finite number"},
                  {"emd", from, folder.write("word.csv", "1,2\n1,x\n")});
-  expect_refused(kFileError, {"below.csv:1: mass is -1, must be at least 0"},
+  expect_refused(kBadData, {"below.csv:1: mass is -1, must be at least 0"},
                  {"emd", from, folder.write("below.csv", "-1,2\n")});
-  expect_refused(kFileError, {"no.csv: No such file"}, {"emd", folder / "no.csv", to});
-  expect_refused(kFileError, {"is a folder"}, {"emd", from, folder.path()});
+  expect_refused(kBadData, {"no.csv: No such file"}, {"emd", folder / "no.csv", to});
+  expect_refused(kBadData, {"is a folder"}, {"emd", from, folder.path()});
 }
 
 TEST_F(EmdTest, RefusesArgumentsItDoesNotKnow) {
-  expect_refused(kUsageError, {"--cost: unknown value \"l3\"; legal: l1, l2, sql2"},
+  expect_refused(kUsage, {"--cost: unknown value \"l3\"; legal: l1, l2, sql2"},
                  {"emd", from, to, "--cost", "l3"});
-  expect_refused(kUsageError, {"TO is required"}, {"emd", from});
-  expect_refused(kUsageError, {"--json", "--help"}, {"emd", from, to, "--jsn"});
+  expect_refused(kUsage, {"TO is required"}, {"emd", from});
+  expect_refused(kUsage, {"--json", "--help"}, {"emd", from, to, "--jsn"});
 }
 
 }  // namespace

@@ -10,9 +10,6 @@
 namespace adjoin {
 namespace {
 
-constexpr int kUsage = 2;
-constexpr int kBadData = 3;
-
 class InspectCommandTest : public testing::Test {
  protected:
   std::string read(const std::string& name) const {

@@ -8,9 +8,6 @@
 namespace adjoin {
 namespace {
 
-constexpr int kUsage = 2;
-constexpr int kBadData = 3;
-
 class RankTest : public testing::Test {
  protected:
   RankTest() {
@@ -38,14 +35,6 @@ class RankTest : public testing::Test {
     Words args = {"rank", "--archs", folder / "archs.jsonl", "--batch-size", "4"};
     args.insert(args.end(), more.begin(), more.end());
     return args;
-  }
-
-  void expect_refusal(const Words& args, int exit_code, const Words& parts) const {
-    const ProgramResult result = adjoin(args);
-    EXPECT_EQ(result.exit_code, exit_code) << result.err;
-    for (const std::string& part : parts) {
-      EXPECT_NE(result.err.find(part), std::string::npos) << part << " is not in: " << result.err;
-    }
   }
 
   /// Lines without the times.

@@ -9,9 +9,6 @@
 namespace adjoin {
 namespace {
 
-constexpr int kUsage = 2;
-constexpr int kBadData = 3;
-
 /// A search of a few steps.
 Words tiny(const std::string& model, const std::string& data, const std::string& output,
            const Words& more = {}) {
@@ -32,14 +29,6 @@ Words tiny(const std::string& model, const std::string& data, const std::string&
 
 Words tiny_28(const std::string& output, const Words& more = {}) {
   return tiny("vit_mini_28", "synthetic:1x28x28x10x64", output, more);
-}
-
-void expect_refusal(const Words& args, int exit_code, const Words& parts) {
-  const ProgramResult result = adjoin(args);
-  EXPECT_EQ(result.exit_code, exit_code) << result.err;
-  for (const std::string& part : parts) {
-    EXPECT_NE(result.err.find(part), std::string::npos) << part << " is not in: " << result.err;
-  }
 }
 
 double share_of_target(const Json& result, const char* what) {

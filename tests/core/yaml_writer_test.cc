@@ -16,8 +16,6 @@
 namespace adjoin {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 TEST(ToYamlTest, WritesAConfigAsAPersonWould) {
   const Json json = Json::parse(R"({"model":"deit_tiny_patch16_224","lr":0.0005,"eps":1e-8,
       "epochs":300,"ema":true,"warmup":5.0,"scale":[0.08,1.0],"teacher":"","data":"/data/imagenet",
@@ -177,8 +175,9 @@ TEST(ToYamlTest, IsReadBackToTheSameValue) {
 }
 
 TEST(ToYamlTest, IsReadBackWhereNumbersAreNotFinite) {
-  const Json json = {kInfinity, -kInfinity, std::nan(""), std::numeric_limits<double>::max(),
-                     std::numeric_limits<double>::denorm_min()};
+  using Limits = std::numeric_limits<double>;
+  const Json json = {Limits::infinity(), -Limits::infinity(), std::nan(""), Limits::max(),
+                     Limits::denorm_min()};
   EXPECT_TRUE(is_same(json, parse_yaml(to_yaml(json), "x"))) << to_yaml(json);
 }
 

@@ -8,6 +8,8 @@
 #include "adjoin/cost/cost.h"
 #include "adjoin/spec/catalog.h"
 #include "adjoin/spec/derive.h"
+#include "support/expect_error.h"
+#include "support/random_choice.h"
 
 namespace adjoin::search {
 namespace {
@@ -69,9 +71,71 @@ TEST_P(ExplorationTest, ChangesReachEverythingDownToOneBlock) {
   EXPECT_TRUE(has_skip);
 }
 
+TEST_P(ExplorationTest, PricesAreTheCostsOfTheNetworks) {
+  const Exploration space(large, {},
+                          {{NormPlacement::kPre, NormPlacement::kPost, NormPlacement::kResPost},
+                           {SkipKind::kIdentity, SkipKind::kCirculant}});
+  Rng rng(7);
+  Choice choice = space.whole();
+  for (int i = 0; i < 500; ++i) {
+    const Cost counted = cost(derive(large, choice, Geometry::kKept).spec);
+    EXPECT_EQ(space.price(choice), (Price{counted.macs.total(), counted.params}));
+    choice = i % 10 == 0 ? *space.drawn(rng) : *space.changed(choice, rng);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, ExplorationTest,
                          testing::Values("vit_mini_28", "t2t_mini_28", "swin_mini_28"),
                          [](const auto& p) { return std::string(p.param); });
+
+TEST_P(ExplorationTest, NormsAreThoseAllowedAndOneForAllBlocks) {
+  const std::vector<NormPlacement> allowed = {NormPlacement::kPre, NormPlacement::kResPost};
+  const Exploration space(large, {}, {allowed, {SkipKind::kIdentity, SkipKind::kCirculant}});
+  Rng rng(5);
+  std::set<NormPlacement> norms;
+  std::set<SkipKind> kinds;
+  Choice choice = *space.drawn(rng);
+  for (int i = 0; i < 400; ++i) {
+    choice = *space.changed(choice, rng);
+    for (const BlockChoice& block : choice.blocks) EXPECT_EQ(block.norm, choice.blocks[0].norm);
+    norms.insert(choice.blocks[0].norm);
+    for (const Skip& skip : choice.skips) kinds.insert(skip.kind);
+    validate(derive(large, choice, Geometry::kKept).spec);
+  }
+  EXPECT_EQ(norms, (std::set<NormPlacement>(allowed.begin(), allowed.end())));
+  EXPECT_EQ(kinds.size(), 2U);
+  EXPECT_TRUE(Exploration(large, {}, {{}, {}}).pairs().empty());
+}
+
+TEST_P(ExplorationTest, EvenTheSmallestTargetIsMet) {
+  const Price least = Exploration(large, {}).least();
+  Target limits;
+  limits.macs = least.macs + least.macs / 20;
+  const Exploration space(large, limits);
+  check_feasible(space);
+  Rng rng(6);
+  for (int i = 0; i < 5; ++i) {
+    const auto drawn = space.drawn(rng);
+    ASSERT_TRUE(drawn.has_value());
+    EXPECT_LE(space.price(*drawn).macs, *limits.macs);
+    EXPECT_GE(space.price(*drawn).macs, least.macs);
+  }
+  limits.macs = least.macs - 1;
+  expect_error(ErrorKind::kUsage, {"--target-macs", large.name, "MACs"},
+               [&] { check_feasible(Exploration(large, limits)); });
+}
+
+/// Also where blocks differ from each other in every part, and skips are there already.
+TEST(PriceListTest, HoldsForNetworksOfAllKinds) {
+  for (uint64_t seed = 0; seed < 150; ++seed) {
+    const ModelSpec large = random_divisible_spec(seed / 3, seed % 3, 1 + seed % 4);
+    const PriceList prices(large);
+    const Choice choice = random_choice(large, Geometry::kKept, 1, seed);
+    const Cost counted = cost(derive(large, choice, Geometry::kKept).spec);
+    EXPECT_EQ(prices.of(choice), (Price{counted.macs.total(), counted.params}))
+        << spec_to_json(large).dump();
+  }
+}
 
 TEST(ExplorationLimitsTest, NothingIsDrawnWhereNothingCanBeAfforded) {
   Target limits;

@@ -63,6 +63,22 @@ TEST_F(GaussianProcessTest, LeavingOneOutIsFittingAllOthersAnew) {
   EXPECT_NEAR(leave_one_out(points, values, options).item<double>(), sum / 12, 1e-9);
 }
 
+TEST_F(GaussianProcessTest, RowsThatFillUpABatchDoNotCount) {
+  const ProcessOptions options{0.8, 0.05};
+  const auto first = torch::cat({points.narrow(0, 0, 5), points.narrow(0, 0, 7)});
+  const auto mask =
+      torch::cat({torch::ones({5}, torch::kFloat64), torch::zeros({7}, torch::kFloat64)});
+  const auto found =
+      leave_one_out(torch::stack({first, points}), torch::stack({values, values}), options,
+                    torch::stack({mask, torch::ones({12}, torch::kFloat64)}));
+  ASSERT_EQ(found.sizes(), std::vector<int64_t>{2});
+  EXPECT_NEAR(found[0].item<double>(),
+              leave_one_out(points.narrow(0, 0, 5), values.narrow(0, 0, 5), options).item<double>(),
+              1e-12);
+  EXPECT_NEAR(found[1].item<double>(), leave_one_out(points, values, options).item<double>(),
+              1e-12);
+}
+
 TEST_F(GaussianProcessTest, TheLikelihoodHasTheGradientOfItsDifferences) {
   const auto moved = points.clone();
   expect_gradients_match({{"points", moved}}, [&] {

@@ -1,6 +1,7 @@
 #include "adjoin/search/proposers.h"
 
 #include <cmath>
+#include <numeric>
 
 #include "adjoin/spec/catalog.h"
 #include "support/gap.h"
@@ -49,12 +50,12 @@ TEST_F(ProposersTest, TheSequenceSaysWhatIsInTheChoice) {
   choice.blocks[3].hidden = 64;
   choice.skips = {{0, 2}};
   const auto rows = block_sequence(space, choice);
-  ASSERT_EQ(rows.sizes(), (std::vector<int64_t>{4, 12}));
+  ASSERT_EQ(rows.sizes(), (std::vector<int64_t>{4, 13}));
   EXPECT_EQ(rows[1].narrow(0, 0, 3).abs().sum().item<double>(), 0);
   EXPECT_EQ(rows[2][1].item<double>(), 0.25);
   EXPECT_EQ(rows[3][2].item<double>(), 0.5);
-  EXPECT_EQ(rows[2][4 + 0].item<double>(), 1);      // comes in from block 0
-  EXPECT_EQ(rows[0][4 + 4 + 2].item<double>(), 1);  // goes out to block 2
+  EXPECT_EQ(rows[2][5 + 0].item<double>(), 1);      // comes in from block 0
+  EXPECT_EQ(rows[0][5 + 4 + 2].item<double>(), 1);  // goes out to block 2
 }
 
 TEST_F(ProposersTest, LearnedPointsHaveLengthOneAndForetellBetterThanUntrained) {
@@ -66,12 +67,40 @@ TEST_F(ProposersTest, LearnedPointsHaveLengthOneAndForetellBetterThanUntrained) 
     rewards.push_back(reward(choices.back()));
   }
   const auto sequences = block_sequences(space, choices);
-  LearnedEmbedding embedding(sequences.size(2), {}, 1);
-  const auto likelihoods = embedding.train(sequences, torch::tensor(rewards, torch::kFloat64));
+  std::vector<int64_t> all(choices.size());
+  std::iota(all.begin(), all.end(), 0);
+  LearnedEmbeddings embedding(sequences.size(2), {}, {1});
+  const auto likelihoods =
+      embedding.train(sequences, torch::tensor(rewards, torch::kFloat64), {all});
   EXPECT_GT(likelihoods.back(), likelihoods.front());
-  const auto points = embedding(sequences).detach();
+  const auto points = embedding.points(0, sequences).detach();
   EXPECT_LT(gap(points.norm(2, -1), torch::ones({40}, torch::kFloat64)), 1e-9);
   EXPECT_GT(torch::linalg_eigvalsh(kernel(points, points, 0.1)).min().item<double>(), -1e-9);
+}
+
+TEST_F(ProposersTest, SeveralEmbeddingsLearnTogetherWhatEachLearnsAlone) {
+  Rng rng(6);
+  std::vector<Choice> choices;
+  std::vector<double> rewards;
+  for (int i = 0; i < 20; ++i) {
+    choices.push_back(*space.drawn(rng));
+    rewards.push_back(reward(choices.back()));
+  }
+  const auto sequences = block_sequences(space, choices);
+  const auto values = torch::tensor(rewards, torch::kFloat64);
+  EmbeddingOptions options;
+  options.most_steps = 4;  // before any of them may stop
+  const std::vector<std::vector<int64_t>> parts = {
+      {0, 3, 4, 9, 11}, {1, 2, 5, 6, 7, 8, 12, 19}, {10, 13, 14, 15}};
+  LearnedEmbeddings together(sequences.size(2), options, {1, 2, 3});
+  const auto untrained = together.points(1, sequences).detach();
+  together.train(sequences, values, parts);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    LearnedEmbeddings alone(sequences.size(2), options, {i + 1});
+    alone.train(sequences, values, {parts[i]});
+    EXPECT_LT(gap(together.points(i, sequences), alone.points(0, sequences)), 1e-5) << i;
+  }
+  EXPECT_GT(gap(together.points(1, sequences), untrained), 1e-3);
 }
 
 TEST_F(ProposersTest, ProposalsAreNewDifferentAndTheSameForASeed) {
@@ -79,17 +108,19 @@ TEST_F(ProposersTest, ProposalsAreNewDifferentAndTheSameForASeed) {
   options.candidates = 50;
   options.embedding.most_steps = 5;
   std::vector<Outcome> tried;
-  for (const Choice& choice : propose_at_random(space, {}, 10, 1)) {
+  for (const Choice& choice : propose(Proposer::kRandom, space, {}, 10, 1)) {
     tried.push_back({choice, reward(choice)});
   }
   ASSERT_EQ(tried.size(), 10U);
   const std::vector<Propose> ways = {
-      [&](const auto& known, uint64_t seed) { return propose_at_random(space, known, 4, seed); },
       [&](const auto& known, uint64_t seed) {
-        return propose_by_features(space, known, 4, seed, options);
+        return propose(Proposer::kRandom, space, {known}, 4, seed);
       },
       [&](const auto& known, uint64_t seed) {
-        return propose_by_embedding(space, known, 4, seed, options);
+        return propose(Proposer::kFeatures, space, {known}, 4, seed, options);
+      },
+      [&](const auto& known, uint64_t seed) {
+        return propose(Proposer::kEmbedding, space, {known}, 4, seed, options);
       }};
   for (const Propose& way : ways) {
     const std::vector<Choice> found = way(tried, 3);
@@ -103,16 +134,33 @@ TEST_F(ProposersTest, ProposalsAreNewDifferentAndTheSameForASeed) {
   }
 }
 
+TEST_F(ProposersTest, WhatIsBeingTriedIsNotProposedAgain) {
+  for (const Proposer way : {Proposer::kRandom, Proposer::kFeatures}) {
+    ProposerOptions options;
+    options.candidates = 20;
+    History history;
+    for (const Choice& choice : propose(Proposer::kRandom, space, {}, 10, 1)) {
+      history.tried.push_back({choice, reward(choice)});
+    }
+    const auto first = propose(way, space, history, 1, 7, options);
+    ASSERT_EQ(first.size(), 1U);
+    history.pending = first;
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      EXPECT_NE(propose(way, space, history, 1, seed, options), first);
+    }
+  }
+}
+
 TEST_F(ProposersTest, AProcessOnFeaturesBeatsRandomDrawsInEightOfTenSeeds) {
   ProposerOptions options;
   options.candidates = 100;
   int wins = 0;
   for (uint64_t seed = 0; seed < 10; ++seed) {
     const double random = best_after(60, seed, [&](const auto& known, uint64_t s) {
-      return propose_at_random(space, known, 6, s);
+      return propose(Proposer::kRandom, space, {known}, 6, s);
     });
     const double bayes = best_after(60, seed, [&](const auto& known, uint64_t s) {
-      return propose_by_features(space, known, 6, s, options);
+      return propose(Proposer::kFeatures, space, {known}, 6, s, options);
     });
     if (bayes > random) ++wins;
   }

@@ -15,7 +15,8 @@ Json alpha_of(const Json& config, size_t network) {
   return nullptr;
 }
 
-Json result_json(const std::string& run, const train::Job& job, const train::RunResult& result) {
+Json compression_json(const std::string& run, const train::Job& job,
+                      const train::RunResult& result) {
   const auto file = [&](const std::string& name) { return run + "/" + name + ".safetensors"; };
   Json small = Json::array();
   for (size_t i = 0; i < job.inner.size(); ++i) {
@@ -37,7 +38,7 @@ void time_networks(Json& result) {
   add_latencies(networks);
 }
 
-std::vector<std::string> averaged(const Json& result) {
+std::vector<std::string> compress_averages(const Json& result) {
   std::vector<std::string> pointers = {"/large/top1", "/seconds"};
   for (size_t i = 0; i < result.at("small").size(); ++i) {
     pointers.push_back(fmt::format("/small/{}/top1", i));
@@ -45,7 +46,7 @@ std::vector<std::string> averaged(const Json& result) {
   return pointers;
 }
 
-void print_result(const std::vector<Json>& runs) {
+void print_compressions(const std::vector<Json>& runs) {
   std::vector<std::vector<Json>> networks;
   for (const Json& run : runs) {
     networks.push_back({run.at("large")});
@@ -53,7 +54,7 @@ void print_result(const std::vector<Json>& runs) {
   }
   print_networks(networks);
   if (runs.size() < 2) return;
-  const std::vector<std::string> pointers = averaged(runs[0]);
+  const std::vector<std::string> pointers = compress_averages(runs[0]);
   const Json all = over_seeds(runs, pointers);
   for (const std::string& pointer : pointers) {
     if (pointer == "/seconds") continue;
@@ -103,8 +104,8 @@ int run_compress(Args args) {
     return compress::prepare(of_run, launch);
   };
   const auto train_config = [&](const std::string& folder) { return config(folder).train; };
-  return run_command(run_flags,
-                     {train_config, prepare, result_json, print_result, averaged, time_networks});
+  return run_command(run_flags, {train_config, prepare, compression_json, print_compressions,
+                                 compress_averages, time_networks});
 }
 
 }  // namespace adjoin::cli

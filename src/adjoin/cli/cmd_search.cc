@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "adjoin/cli/arguments.h"
+#include "adjoin/cli/bayes_run.h"
 #include "adjoin/cli/model_options.h"
 #include "adjoin/cli/run_command.h"
 #include "adjoin/cli/run_results.h"
@@ -25,6 +26,23 @@ using search::Method;
 using search::SearchConfig;
 
 constexpr size_t kMostScoreBytes = size_t{1} << 30;
+
+/// Takes hold of the folder, until the training that follows does. A search that is there goes on
+/// only where --resume says so.
+std::unique_ptr<train::RunFolder> held(const std::string& folder, const SearchConfig& config,
+                                       bool is_resumed) {
+  for (const char* name : {"/search", "/scores.jsonl", "/study.db"}) {
+    if (is_resumed || place_at(folder + name) == Place::kNothing) continue;
+    throw Error(ErrorKind::kUsage, folder +
+                                       ": holds a search already; go on with it by --resume, or "
+                                       "choose another --output");
+  }
+  auto hold = std::make_unique<train::RunFolder>(folder, is_resumed);
+  if (place_at(folder + "/config.yaml") != Place::kFile) {
+    hold->write("config.yaml", config_yaml(config));
+  }
+  return hold;
+}
 
 /// One search with the training that follows, from its question to its result.
 class SearchRun {
@@ -61,21 +79,8 @@ class SearchRun {
     }
   }
 
-  /// Takes hold of the folder, until the training that follows does. A search that is there goes on
-  /// only where --resume says so.
-  void take_folder(bool is_resumed) {
-    const bool is_searched = place_at(folder_ + "/search") != Place::kNothing ||
-                             place_at(folder_ + "/scores.jsonl") != Place::kNothing;
-    if (!is_resumed && is_searched) {
-      throw Error(ErrorKind::kUsage, folder_ +
-                                         ": holds a search already; go on with it by --resume, or "
-                                         "choose another --output");
-    }
-    hold_ = std::make_unique<train::RunFolder>(folder_, is_resumed);
-    if (place_at(folder_ + "/config.yaml") != Place::kFile) {
-      hold_->write("config.yaml", config_yaml(config_));
-    }
-  }
+  /// Until the training that follows begins.
+  void take_folder(bool is_resumed) { hold_ = held(folder_, config_, is_resumed); }
 
   /// Looks for the architecture, and writes it to the folder.
   void search(const Stages& stages) {
@@ -92,6 +97,7 @@ class SearchRun {
         found_ = uniform();
         if (stages.is_first) write(found_);
         break;
+      case Method::kBayes: break;  // another class
       case Method::kRandom:
       case Method::kEvolve:
         config_.score.empty() ? try_networks(stages) : score_networks(stages);
@@ -163,7 +169,7 @@ class SearchRun {
   }
 
   void write(const search::Fitted& fitted) const {
-    search::write_architecture(folder_, question_.space, fitted.choice);
+    search::write_architecture(folder_, question_.space.large(), fitted.choice);
   }
 
   /// What the first process wrote before the last step that all took together.
@@ -299,18 +305,21 @@ void print_architecture(const Json& run) {
   }
 }
 
-bool is_trained(const Json& run) { return run.at("large").contains("file"); }
+bool is_trained(const Json& run) {
+  return run.contains("large") && run.at("large").contains("file");
+}
 
-void print_result(const std::vector<Json>& runs) {
+void print_searches(const std::vector<Json>& runs) {
   std::vector<std::vector<Json>> networks;
   for (const Json& run : runs) {
-    print_architecture(run);
+    const bool is_bayes = run.value("method", "") == "bayes" || run.contains("joined");
+    is_bayes ? print_bayes_result(run) : print_architecture(run);
     if (is_trained(run)) networks.push_back({run.at("large"), run.at("small")});
   }
   if (!networks.empty()) print_networks(networks);
 }
 
-std::vector<std::string> averaged(const Json& run) {
+std::vector<std::string> search_averages(const Json& run) {
   std::vector<std::string> pointers = {"/macs", "/params", "/seconds"};
   if (is_trained(run)) pointers.insert(pointers.end(), {"/large/top1", "/small/top1"});
   return pointers;
@@ -334,14 +343,21 @@ int run_search(Args args) {
   CLI::App app("Finds how much of every block to keep for a target, then trains that network.",
                "search");
   RunFlags run_flags;
+  bool is_joined = false;
   add_run_flags(app, run_flags);
+  app.add_flag("--join", is_joined,
+               "bayes: run trials of the search in --output beside the process that began it");
   ConfigFlags flags(app, SearchConfig{}, flag_options());
   if (!parse(app, args)) return 0;
+  run_flags.is_resumed = run_flags.is_resumed || is_joined;
   const auto config = [&](const std::string& folder, std::optional<int64_t> seed) {
     auto whole = resolved<SearchConfig>(
         flags, run_flags, folder, [](auto& all) -> auto& { return all.compress.train; });
     whole.compress.train.seed = seed.value_or(whole.compress.train.seed);
     return whole;
+  };
+  const auto is_bayes = [&](const std::string& folder) {
+    return config(folder, {}).method == Method::kBayes;
   };
   std::optional<SearchRun> run;
   const auto begin = [&](const std::string& folder, std::optional<int64_t> seed) {
@@ -349,7 +365,20 @@ int run_search(Args args) {
   };
   RunCommand command;
   command.config = [&](const std::string& folder) { return config(folder, {}).compress.train; };
+  command.has_files = !is_joined;
   command.before = [&](const Stages& stages) -> std::optional<Json> {
+    if (is_bayes(stages.folder)) {
+      BayesRun bayes(config(stages.folder, stages.seed), stages.folder);
+      if (is_joined) return bayes.join(stages);
+      auto hold = held(stages.folder, bayes.config(), run_flags.is_resumed);
+      print_notes(bayes.notes());
+      bayes.search(stages);
+      hold.reset();
+      return bayes.finish(stages);
+    }
+    if (is_joined) {
+      throw Error(ErrorKind::kUsage, "--join: is for searches by --method bayes");
+    }
     begin(stages.folder, stages.seed);
     if (stages.is_first) {
       run->take_folder(run_flags.is_resumed);
@@ -362,18 +391,22 @@ int run_search(Args args) {
   command.prepare = [&](const std::string& folder, std::optional<int64_t> seed,
                         const train::Launch& launch) {
     if (!run_flags.is_dry_run) return run->training(launch);
+    const auto first = [&](const auto& whole) {
+      auto [job, part] = whole.first_job(launch);
+      if (launch.rank == 0) {
+        print_notes(whole.notes());
+        print_notes({"what follows is " + part});
+      }
+      return std::move(job);
+    };
+    if (is_bayes(folder)) return first(BayesRun(config(folder, seed), folder));
     begin(folder, seed);
-    auto [job, part] = run->first_job(launch);
-    if (launch.rank == 0) {
-      print_notes(run->notes());
-      print_notes({"what follows is " + part});
-    }
-    return std::move(job);
+    return first(*run);
   };
   command.result = [&](const std::string& /*folder*/, const train::Job& job,
                        const train::RunResult& result) { return run->result(job, result); };
-  command.print = print_result;
-  command.averaged = averaged;
+  command.print = print_searches;
+  command.averaged = search_averages;
   command.complete = time_networks;
   return run_command(run_flags, command);
 }

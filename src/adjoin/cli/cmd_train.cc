@@ -9,7 +9,7 @@
 namespace adjoin::cli {
 namespace {
 
-Json result_json(const std::string& run, const train::Job& job, const train::RunResult& result) {
+Json training_json(const std::string& run, const train::Job& job, const train::RunResult& result) {
   const Cost network = cost(job.header.spec);
   const train::Evaluation& evaluation = result.evaluations[0];
   return {{"run", run},
@@ -24,11 +24,11 @@ Json result_json(const std::string& run, const train::Job& job, const train::Run
           {"best_epoch", result.best_epoch}};
 }
 
-std::vector<std::string> averaged(const Json& /*result*/) {
+std::vector<std::string> train_averages(const Json& /*result*/) {
   return {"/top1", "/top5", "/loss", "/seconds"};
 }
 
-void print_result(const std::vector<Json>& runs) {
+void print_trainings(const std::vector<Json>& runs) {
   Table table({"run", ">top1 %", ">top5 %", ">loss", ">params", ">MACs", ">time"});
   for (const Json& run : runs) {
     table.add(
@@ -64,7 +64,7 @@ int run_train(Args args) {
     of_run.seed = seed.value_or(of_run.seed);
     return train::prepare(of_run, launch);
   };
-  return run_command(run_flags, {config, prepare, result_json, print_result, averaged});
+  return run_command(run_flags, {config, prepare, training_json, print_trainings, train_averages});
 }
 
 }  // namespace adjoin::cli

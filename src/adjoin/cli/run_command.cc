@@ -252,13 +252,14 @@ class Runs {
 void print_results(const RunFlags& flags, const RunCommand& command, std::vector<Json>& results) {
   for (Json& result : results) {
     if (command.complete) command.complete(result);
-    write_result(result);
+    if (command.has_files) write_result(result);
   }
   if (flags.is_json) {
     const bool is_set = !flags.seeds.empty();
     return print_json(is_set ? over_seeds(results, command.averaged(results[0])) : results[0]);
   }
   command.print(results);
+  if (!command.has_files) return;
   for (const Json& result : results) {
     fmt::print("report: {}\n", result.at("report").get<std::string>());
   }

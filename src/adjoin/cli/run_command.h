@@ -82,6 +82,7 @@ struct RunCommand {
   std::function<void(Json& result)> complete = {};
   /// What comes before the run; the result where nothing comes after.
   std::function<std::optional<Json>(const Stages& stages)> before = {};
+  bool has_files = true;  ///< whether result.json and report.html are written
 };
 
 /// All runs of a command line. The exit code.

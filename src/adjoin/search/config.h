@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "adjoin/compress/config.h"
+#include "adjoin/search/bayes.h"
 #include "adjoin/search/dan.h"
 
 namespace adjoin::search {
@@ -16,6 +17,7 @@ enum class Method {
   kRandom,   ///< the best of some drawn at random
   kEvolve,   ///< changes of the best so far (Real et al. 2019)
   kUniform,  ///< no search: all blocks alike
+  kBayes,    ///< blocks removed, widths and skips, proposed by what was learned from trials
 };
 
 }  // namespace adjoin::search
@@ -27,7 +29,8 @@ inline constexpr auto kEnumNames<search::Method> =
     std::to_array<EnumName<search::Method>>({{"dan", search::Method::kDan},
                                              {"random", search::Method::kRandom},
                                              {"evolve", search::Method::kEvolve},
-                                             {"uniform", search::Method::kUniform}});
+                                             {"uniform", search::Method::kUniform},
+                                             {"bayes", search::Method::kBayes}});
 
 }  // namespace adjoin
 
@@ -37,11 +40,13 @@ struct SearchConfig {
   Method method = Method::kDan;
   std::string target_macs;
   std::string target_params;
+  std::string target_bytes;
   std::vector<int64_t> candidates;
   int64_t search_epochs = 0;
   std::string search_data;
   double search_fraction = 0.1;
   DanOptions dan;
+  BayesOptions bayes;
   int64_t trials = 10;
   double budget_minutes = 0;
   std::string score;
@@ -54,10 +59,13 @@ struct SearchConfig {
 template <class Visitor>
 void fields(Visitor& visit, SearchConfig& config) {
   visit("method", config.method, {},
-        "dan (learned with the network), random, evolve, or uniform: all blocks alike");
+        "dan (learned with the network), bayes (also removes blocks and adds skips), random, "
+        "evolve, or uniform: all blocks alike");
   visit("target_macs", config.target_macs, {},
         "most MACs: 0.45x of the large network, or 300M, 1.2G");
   visit("target_params", config.target_params, {}, "most parameters, said likewise");
+  visit("target_bytes", config.target_bytes, {},
+        "most bytes of the weights in float32: 0.5x, 20M; four times the parameters");
   visit("candidates", config.candidates, {},
         "factors a block may be divided by (default: the divisors of the smallest number of heads, "
         "up to 8)");
@@ -67,9 +75,10 @@ void fields(Visitor& visit, SearchConfig& config) {
   visit("search_fraction", config.search_fraction, Range{0.001, 0.9},
         "share of the training images that a search is judged by and does not learn from");
   fields(visit, config.dan);
-  visit("trials", config.trials, Range{1, 1e6}, "random, evolve: networks that are tried");
+  visit("trials", config.trials, Range{1, 1e6}, "random, evolve, bayes: networks that are tried");
   visit("budget_minutes", config.budget_minutes, Range{0, 1e9},
-        "random, evolve: begin no trial after so long; 0: no limit");
+        "random, evolve, bayes: begin no trial after so long; 0: no limit");
+  fields(visit, config.bayes);
   visit("score", config.score, {},
         "random, evolve: networks are not trained but judged by this proxy (docs/rank.md)");
   visit("prefilter", config.prefilter, {},

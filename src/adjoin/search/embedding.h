@@ -2,18 +2,18 @@
 
 // Networks as points: what a Gaussian process measures distances between.
 
-#include <memory>
 #include <vector>
 
 #include "adjoin/search/exploration.h"
 #include "adjoin/search/gaussian_process.h"
+#include "adjoin/search/lstm.h"
 
 namespace adjoin::search {
 
 /// A network block by block: whether it is there, its shares of heads and hidden units, where it
-/// stands, and the skips that come in and go out.
+/// and its norms stand, and the skips that come in and go out.
 ///
-/// (blocks, 4 + 2 blocks), float64
+/// (blocks, 5 + 2 blocks), float64
 torch::Tensor block_sequence(const Exploration& space, const Choice& choice);
 
 /// (networks, blocks, features)
@@ -36,22 +36,23 @@ struct EmbeddingOptions {
 
 /// Points that are learned: a bidirectional LSTM over the blocks, its outputs averaged and brought
 /// to length 1 (ESNAC), trained so that a Gaussian process on the points foretells every value from
-/// the others.
-class LearnedEmbedding {
+/// the others. Several at once, each from a seed and a part of what is known of its own.
+class LearnedEmbeddings {
  public:
-  LearnedEmbedding(int64_t features, const EmbeddingOptions& options, uint64_t seed);
-  ~LearnedEmbedding();
+  LearnedEmbeddings(int64_t features, const EmbeddingOptions& options,
+                    const std::vector<uint64_t>& seeds);
 
-  /// Until the likelihood no longer moves; the likelihood before every step.
-  std::vector<double> train(const torch::Tensor& sequences, const torch::Tensor& values);
+  /// Until the likelihood no longer moves: that of all before every step. `parts`: for each
+  /// embedding the rows of `sequences` and `values` that it learns from, one at least.
+  std::vector<double> train(const torch::Tensor& sequences, const torch::Tensor& values,
+                            const std::vector<std::vector<int64_t>>& parts);
 
-  /// (networks, blocks, features) -> (networks, 2 hidden)
-  torch::Tensor operator()(const torch::Tensor& sequences) const;
+  /// By one of them: (networks, blocks, features) -> (networks, 2 hidden), float64
+  torch::Tensor points(size_t which, const torch::Tensor& sequences) const;
 
  private:
-  struct Network;
   EmbeddingOptions options_;
-  std::unique_ptr<Network> network_;
+  std::vector<LstmLayer> layers_;
 };
 
 }  // namespace adjoin::search

@@ -1,11 +1,13 @@
 #include "adjoin/search/exploration.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "adjoin/cost/cost.h"
-#include "adjoin/spec/derive.h"
+#include "adjoin/core/error.h"
+#include "adjoin/core/table.h"
 
 namespace adjoin::search {
 namespace {
@@ -13,13 +15,15 @@ namespace {
 // Of ESNAC: how many blocks are removed, how many skips are added.
 constexpr auto kRemoved = std::to_array<double>({0.3, 0.4, 0.5, 0.6, 0.7});
 constexpr auto kSkipped = std::to_array<double>({0.003, 0.005, 0.01, 0.03, 0.05});
-constexpr int kMostDraws = 1000;
+constexpr int kMostDraws = 300;
 constexpr int64_t kUnits = 8;  // hidden units come in eights, where there are that many
 
 template <class List>
 double one_of(const List& list, Rng& rng) {
   return list[static_cast<size_t>(rng.below(std::ssize(list)))];
 }
+
+int64_t unit_of(int64_t hidden) { return hidden % kUnits == 0 ? kUnits : 1; }
 
 /// Skips whose blocks are both there.
 void drop_dangling(Choice& choice) {
@@ -36,8 +40,13 @@ int64_t kept(const Choice& choice) {
 
 }  // namespace
 
-Exploration::Exploration(ModelSpec large, Target limits)
-    : large_(std::move(large)), limits_(limits), whole_(keep_everything(large_)) {
+Exploration::Exploration(ModelSpec large, Target limits, ExplorationOptions options)
+    : large_(std::move(large)),
+      limits_(limits),
+      options_(std::move(options)),
+      whole_(keep_everything(large_)),
+      prices_(large_) {
+  if (options_.skips.empty()) return;
   const std::vector<PlacedBlock> placed = placed_blocks(large_);
   for (size_t i = 0; i < placed.size(); ++i) {
     for (size_t j = i + 2; j < placed.size(); ++j) {  // the next one reads it anyway
@@ -48,18 +57,13 @@ Exploration::Exploration(ModelSpec large, Target limits)
   }
 }
 
-Price Exploration::price(const Choice& choice) const {
-  const Cost counted = cost(derive(large_, choice, Geometry::kKept).spec);
-  return {counted.macs.total(), counted.params};
-}
-
 void Exploration::shrink(BlockChoice& block, size_t index, Rng& rng) const {
   const BlockChoice& whole = whole_.blocks[index];
   const auto share = [&](int64_t all) {
     return std::max<int64_t>(1, std::llround(std::ceil(rng.uniform() * static_cast<double>(all))));
   };
   block.heads = share(whole.heads);
-  const int64_t unit = whole.hidden % kUnits == 0 ? kUnits : 1;
+  const int64_t unit = unit_of(whole.hidden);
   block.hidden = unit * share(whole.hidden / unit);
 }
 
@@ -74,10 +78,62 @@ Choice Exploration::any(Rng& rng) const {
   if (kept(choice) == 0)
     choice.blocks[static_cast<size_t>(rng.below(std::ssize(choice.blocks)))].keep = true;
   for (const SkipPair& pair : pairs_) {
-    if (rng.chance(skipped)) choice.skips.push_back({pair.from, pair.to});
+    if (rng.chance(skipped)) choice.skips.push_back(skip_over(pair, rng));
   }
   drop_dangling(choice);
+  set_norm(choice, rng);
   return choice;
+}
+
+Skip Exploration::skip_over(const SkipPair& pair, Rng& rng) const {
+  const auto kind = options_.skips.size() == 1 ? 0 : rng.below(std::ssize(options_.skips));
+  return {pair.from, pair.to, options_.skips[static_cast<size_t>(kind)]};
+}
+
+void Exploration::set_norm(Choice& choice, Rng& rng) const {
+  if (options_.norms.empty()) return;
+  const auto drawn = options_.norms[static_cast<size_t>(rng.below(std::ssize(options_.norms)))];
+  for (BlockChoice& block : choice.blocks) block.norm = drawn;
+}
+
+Choice Exploration::smallest(size_t block) const {
+  Choice choice = whole_;
+  choice.skips.clear();
+  for (size_t i = 0; i < blocks(); ++i) choice.blocks[i].keep = i == block;
+  choice.blocks[block].heads = 1;
+  choice.blocks[block].hidden = unit_of(whole_.blocks[block].hidden);
+  if (!options_.norms.empty()) {
+    for (BlockChoice& one : choice.blocks) one.norm = options_.norms.front();
+  }
+  return choice;
+}
+
+Price Exploration::least() const {
+  Price least = price(smallest(0));
+  for (size_t i = 1; i < blocks(); ++i) {
+    const Price one = price(smallest(i));
+    least = {std::min(least.macs, one.macs), std::min(least.params, one.params)};
+  }
+  return least;
+}
+
+std::optional<Choice> Exploration::cut(Choice choice, Rng& rng) const {
+  for (int i = 0; i < kMostDraws; ++i) {
+    if (is_affordable(choice)) return choice;
+    const auto index = static_cast<size_t>(rng.below(std::ssize(choice.blocks)));
+    BlockChoice& block = choice.blocks[index];
+    if (!block.keep) continue;
+    const int64_t unit = unit_of(block.hidden);
+    if (kept(choice) > 1 && rng.chance(0.3)) block.keep = false;
+    block.heads = std::max<int64_t>(1, block.heads / 2);
+    block.hidden = std::max(unit, block.hidden / 2 / unit * unit);
+    choice.skips.clear();
+  }
+  for (size_t i = 0; i < blocks(); ++i) {
+    choice = smallest(i);
+    if (is_affordable(choice)) return choice;
+  }
+  return std::nullopt;
 }
 
 std::optional<Choice> Exploration::drawn(Rng& rng) const {
@@ -85,12 +141,13 @@ std::optional<Choice> Exploration::drawn(Rng& rng) const {
     Choice choice = any(rng);
     if (is_affordable(choice)) return choice;
   }
-  return std::nullopt;
+  return cut(any(rng), rng);
 }
 
 void Exploration::change(Choice& choice, Rng& rng) const {
   const auto index = static_cast<size_t>(rng.below(std::ssize(choice.blocks)));
   BlockChoice& block = choice.blocks[index];
+  if (options_.norms.size() > 1 && rng.chance(0.1)) return set_norm(choice, rng);
   const int64_t what = rng.below(pairs_.empty() ? 3 : 4);
   if (what == 0) {
     if (block.keep && kept(choice) == 1) return;
@@ -104,7 +161,7 @@ void Exploration::change(Choice& choice, Rng& rng) const {
     const auto removed = std::erase_if(choice.skips, [&](const Skip& skip) {
       return skip.from == pair.from && skip.to == pair.to;
     });
-    if (removed == 0) choice.skips.push_back({pair.from, pair.to});
+    if (removed == 0) choice.skips.push_back(skip_over(pair, rng));
   }
   drop_dangling(choice);
 }
@@ -117,6 +174,29 @@ std::optional<Choice> Exploration::changed(const Choice& choice, Rng& rng) const
     if (other != choice && is_affordable(other)) return other;
   }
   return std::nullopt;
+}
+
+std::string feasible_text(const Exploration& space) {
+  const Price least = space.least();
+  const Price most = space.price(space.whole());
+  const auto text = [](int64_t amount) { return short_count(static_cast<double>(amount)); };
+  return fmt::format("{} with blocks removed: {} to {} MACs, {} to {} parameters",
+                     space.large().name, text(least.macs), text(most.macs), text(least.params),
+                     text(most.params));
+}
+
+void check_feasible(const Exploration& space) {
+  Rng rng(0);
+  if (space.drawn(rng)) return;
+  const Target& limits = space.limits();
+  const Price least = space.least();
+  const bool is_macs = limits.macs && *limits.macs < least.macs;
+  const bool is_params = limits.params && *limits.params < least.params;
+  const char* const flag = is_macs     ? "--target-macs"
+                           : is_params ? "--target-params"
+                                       : "--target-macs and --target-params";
+  throw Error(ErrorKind::kUsage,
+              fmt::format("{}: no network can be that small; {}", flag, feasible_text(space)));
 }
 
 }  // namespace adjoin::search

@@ -4,18 +4,9 @@
 #include <numbers>
 
 namespace adjoin::search {
-namespace {
-
-torch::Tensor covariance(const torch::Tensor& points, const ProcessOptions& options) {
-  const auto noise = torch::eye(points.size(0), points.options()) * options.noise;
-  return kernel(points, points, options.length) + noise;
-}
-
-}  // namespace
-
 torch::Tensor kernel(const torch::Tensor& a, const torch::Tensor& b, double length) {
-  const auto squares = a.square().sum(-1).unsqueeze(1) + b.square().sum(-1).unsqueeze(0) -
-                       2 * torch::matmul(a, b.t());
+  const auto squares = a.square().sum(-1).unsqueeze(-1) + b.square().sum(-1).unsqueeze(-2) -
+                       2 * torch::matmul(a, b.mT());
   return torch::exp(-squares.clamp_min(0) / (2 * length * length));
 }
 
@@ -32,7 +23,8 @@ GaussianProcess::GaussianProcess(torch::Tensor points, const torch::Tensor& valu
   const Standardised scaled = standardised(values);
   mean_ = scaled.mean;
   deviation_ = scaled.deviation;
-  factor_ = torch::linalg_cholesky(covariance(points_, options_));
+  const auto noise = torch::eye(points_.size(0), points_.options()) * options.noise;
+  factor_ = torch::linalg_cholesky(kernel(points_, points_, options.length) + noise);
   weights_ = torch::cholesky_solve(scaled.values.unsqueeze(1), factor_);  // (n, 1)
 }
 
@@ -45,12 +37,17 @@ Posterior GaussianProcess::at(const torch::Tensor& points) const {
 }
 
 torch::Tensor leave_one_out(const torch::Tensor& points, const torch::Tensor& values,
-                            const ProcessOptions& options) {
-  const auto inverse = torch::cholesky_inverse(torch::linalg_cholesky(covariance(points, options)));
-  const auto precision = inverse.diagonal();
-  const auto missed = torch::matmul(inverse, values.unsqueeze(1)).squeeze(1) / precision;
+                            const ProcessOptions& options, const torch::Tensor& is_there) {
+  const auto mask = is_there.defined() ? is_there : torch::ones_like(values);
+  // What is not there has to do with nothing but itself.
+  const auto shared =
+      kernel(points, points, options.length) * mask.unsqueeze(-1) * mask.unsqueeze(-2);
+  const auto covariance = shared + torch::diag_embed(1 - mask + options.noise);
+  const auto inverse = torch::cholesky_inverse(torch::linalg_cholesky(covariance));
+  const auto precision = inverse.diagonal(0, -2, -1);
+  const auto missed = torch::matmul(inverse, values.unsqueeze(-1)).squeeze(-1) / precision;
   const auto likelihood = 0.5 * torch::log(precision) - 0.5 * missed.square() * precision;
-  return likelihood.mean() - 0.5 * std::log(2 * std::numbers::pi);
+  return (likelihood * mask).sum(-1) / mask.sum(-1) - 0.5 * std::log(2 * std::numbers::pi);
 }
 
 }  // namespace adjoin::search

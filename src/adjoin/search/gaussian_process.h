@@ -14,7 +14,7 @@ struct ProcessOptions {
   double noise = 0.05;  ///< variance of a value about what its network is worth
 };
 
-/// (n, d), (m, d) -> (n, m)
+/// (.., n, d), (.., m, d) -> (.., n, m)
 torch::Tensor kernel(const torch::Tensor& a, const torch::Tensor& b, double length);
 
 /// What is expected of points, and how uncertain that is, the noise of a value included.
@@ -40,9 +40,12 @@ class GaussianProcess {
 };
 
 /// The mean log likelihood of every value by a process that knows all others (equations 5.10 to
-/// 5.12), from one inverse. Of values as they are.
+/// 5.12), from one inverse. Of values as they are. `is_there` (.., n): ones, and zeros for rows
+/// that only fill up a batch.
+///
+/// (.., n, d), (.., n) -> (..)
 torch::Tensor leave_one_out(const torch::Tensor& points, const torch::Tensor& values,
-                            const ProcessOptions& options);
+                            const ProcessOptions& options, const torch::Tensor& is_there = {});
 
 /// Values with mean 0 and variance 1; those of a variance of 0 are only moved.
 struct Standardised {

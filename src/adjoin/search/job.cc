@@ -5,6 +5,7 @@
 #include "adjoin/compress/job.h"
 #include "adjoin/core/atomic_file.h"
 #include "adjoin/core/error.h"
+#include "adjoin/cost/cost.h"
 #include "adjoin/proxy/proxies.h"
 #include "adjoin/spec/architecture.h"
 
@@ -12,6 +13,18 @@ namespace adjoin::search {
 namespace {
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorKind::kConfig, message); }
+
+/// Fields that mean nothing to --method bayes are refused rather than left out.
+void check_bayes(const SearchConfig& config) {
+  const auto refuse_field = [](const char* field, const char* why) {
+    refuse(fmt::format("{}: is not for the method bayes, {}", field, why));
+  };
+  if (!config.search_data.empty()) refuse_field("search_data", "whose teacher knows other classes");
+  if (!config.candidates.empty()) refuse_field("candidates", "which chooses any width");
+  if (!config.compress.train.teacher.empty()) {
+    refuse_field("teacher", "whose teacher is the large network; give it by --from");
+  }
+}
 
 /// The training that a search does, on its own images.
 train::TrainConfig search_training(const SearchConfig& config) {
@@ -25,13 +38,6 @@ train::TrainConfig search_training(const SearchConfig& config) {
   result.epochs = config.search_epochs > 0 ? config.search_epochs : unsaid;
   result.set_aside = config.search_fraction;
   return result;
-}
-
-/// Every run of a search has the config of the whole.
-void set_search_config(train::Job& job, const SearchConfig& config) {
-  SearchConfig resolved = config;
-  resolved.compress.train.dtype = job.config.dtype;
-  set_config(job, resolved);
 }
 
 Json price_json(const Price& price) { return {{"macs", price.macs}, {"params", price.params}}; }
@@ -66,7 +72,7 @@ class ArchitectureWriter : public train::Observer {
 
   void on_epoch(const train::Position& /*position*/, const train::EpochReport& /*report*/,
                 const train::Trainer& trainer) override {
-    write_architecture(folder_, dan_->wanted(),
+    write_architecture(folder_, dan_->wanted().large(),
                        dan_->learned(trainer.parameters().weights(1)).fitted.choice);
   }
 
@@ -82,9 +88,20 @@ class ArchitectureWriter : public train::Observer {
 
 }  // namespace
 
+void set_search_config(train::Job& job, const SearchConfig& config) {
+  SearchConfig resolved = config;
+  resolved.compress.train.dtype = job.config.dtype;
+  set_config(job, resolved);
+  if (config.method != Method::kBayes) return;
+  // A study may go on for longer, or by more processes.
+  for (const char* field : {"trials", "budget_minutes", "jobs"}) job.whole_config.erase(field);
+}
+
 void check(const SearchConfig& config) {
-  const bool has_target = !config.target_macs.empty() || !config.target_params.empty();
-  if (config.method != Method::kDan && !has_target) {
+  const bool has_target =
+      !config.target_macs.empty() || !config.target_params.empty() || !config.target_bytes.empty();
+  const bool is_free = config.method == Method::kDan || config.method == Method::kBayes;
+  if (!is_free && !has_target) {
     refuse(fmt::format("method: {} needs a target; say --target-macs or --target-params",
                        enum_name(config.method)));
   }
@@ -103,20 +120,32 @@ void check(const SearchConfig& config) {
   if (!config.score.empty() && !config.prefilter.empty()) {
     refuse("prefilter: spares trainings, of which --score leaves none; say one of the two");
   }
+  if (config.method == Method::kBayes) return check_bayes(config);
   compress::check_order(config.compress);
+}
+
+Target stated_target(const SearchConfig& config, const ModelSpec& large) {
+  const Cost most = cost(large);
+  Target target;
+  if (!config.target_macs.empty()) {
+    target.macs = parse_amount(config.target_macs, most.macs.total(), "--target-macs");
+  }
+  if (!config.target_params.empty()) {
+    target.params = parse_amount(config.target_params, most.params, "--target-params");
+  }
+  if (!config.target_bytes.empty()) {
+    constexpr int64_t kBytes = 4;  // of a parameter in float32
+    const int64_t params =
+        parse_amount(config.target_bytes, most.weight_bytes, "--target-bytes") / kBytes;
+    target.params = std::max<int64_t>(1, std::min(params, target.params.value_or(params)));
+  }
+  return target;
 }
 
 Question question(const SearchConfig& config) {
   check(config);
   Space space(train::network_of(config.compress.train), config.candidates);
-  const Price most = space.price(keep_everything(space.large()));
-  Target target;
-  if (!config.target_macs.empty()) {
-    target.macs = parse_amount(config.target_macs, most.macs, "--target-macs");
-  }
-  if (!config.target_params.empty()) {
-    target.params = parse_amount(config.target_params, most.params, "--target-params");
-  }
+  const Target target = stated_target(config, space.large());
   check_feasible(space, target);
   return {std::move(space), target};
 }
@@ -173,9 +202,9 @@ train::Job prepare_training(const SearchConfig& config, const Choice& choice,
 
 std::string architecture_file(const std::string& folder) { return folder + "/architecture.json"; }
 
-void write_architecture(const std::string& folder, const Space& space, const Choice& choice) {
+void write_architecture(const std::string& folder, const ModelSpec& large, const Choice& choice) {
   AtomicFile file(architecture_file(folder));
-  file.write(architecture_to_json(space.large(), choice).dump(2) + "\n");
+  file.write(architecture_to_json(large, choice).dump(2) + "\n");
   file.commit();
 }
 

@@ -17,6 +17,12 @@ struct Question {
   Target target;
 };
 
+/// What a config says that a network may cost.
+Target stated_target(const SearchConfig& config, const ModelSpec& large);
+
+/// Every run of a search has the config of the whole.
+void set_search_config(train::Job& job, const SearchConfig& config);
+
 /// Error(kUsage) when a target cannot be reached.
 Question question(const SearchConfig& config);
 
@@ -34,6 +40,6 @@ train::Job prepare_training(const SearchConfig& config, const Choice& choice,
 
 /// architecture.json in the folder of a search.
 std::string architecture_file(const std::string& folder);
-void write_architecture(const std::string& folder, const Space& space, const Choice& choice);
+void write_architecture(const std::string& folder, const ModelSpec& large, const Choice& choice);
 
 }  // namespace adjoin::search

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
+#include <numeric>
 
 #include "adjoin/search/expected_improvement.h"
 
@@ -48,58 +50,75 @@ std::vector<Choice> pool_of(const Exploration& space, const std::vector<Outcome>
   return pool;
 }
 
-/// Every other one at random, at least a few.
-std::vector<Outcome> half_of(const std::vector<Outcome>& tried, Rng& rng) {
-  std::vector<Outcome> half;
-  for (const Outcome& outcome : tried) {
-    if (rng.chance(0.5)) half.push_back(outcome);
-  }
-  return half.size() < kLeastKnown ? tried : half;
-}
-
-using Points = std::function<torch::Tensor(const torch::Tensor& sequences)>;
-
-/// What the process on `known` says of the pool.
-torch::Tensor promise(const Exploration& space, const Points& points, const ProcessOptions& process,
-                      const std::vector<Outcome>& known, const std::vector<Choice>& pool) {
-  const torch::NoGradGuard no_grad;
-  const auto values = rewards_of(known);
-  const GaussianProcess expected(points(block_sequences(space, choices_of(known))), values,
-                                 process);
-  const Posterior posterior = expected.at(points(block_sequences(space, pool)));
-  return log_expected_improvement(posterior.mean, posterior.variance.sqrt(),
-                                  values.max().item<double>());
-}
-
-/// One network at a time, each by `points_for` what one kernel knows.
-std::vector<Choice> propose(
-    const Exploration& space, const std::vector<Outcome>& tried, int64_t count, uint64_t seed,
-    const ProposerOptions& options,
-    const std::function<Points(const std::vector<Outcome>& known, uint64_t seed)>& points_for) {
-  if (tried.size() < kLeastKnown) return propose_at_random(space, tried, count, seed);
-  std::vector<Choice> known = choices_of(tried);
-  std::vector<Choice> proposed;
+/// Every other one at random, at least a few: which ones.
+std::vector<int64_t> half_of(int64_t count, Rng& rng) {
+  std::vector<int64_t> half;
   for (int64_t i = 0; i < count; ++i) {
-    const uint64_t key = stream_key(seed, {tried.size(), static_cast<uint64_t>(i)});
-    Rng rng(key);
-    const std::vector<Outcome> half = half_of(tried, rng);
-    const std::vector<Choice> pool = pool_of(space, tried, known, options, rng);
-    if (pool.empty()) break;
-    const auto gain = promise(space, points_for(half, key), options.embedding.process, half, pool);
-    proposed.push_back(pool[static_cast<size_t>(gain.argmax().item<int64_t>())]);
-    known.push_back(proposed.back());
+    if (rng.chance(0.5)) half.push_back(i);
   }
-  return proposed;
+  if (half.size() >= kLeastKnown) return half;
+  half.resize(static_cast<size_t>(count));
+  std::iota(half.begin(), half.end(), 0);
+  return half;
 }
 
-}  // namespace
+/// What was tried, for the processes of one batch.
+struct Known {
+  torch::Tensor sequences;  ///< (n, blocks, features)
+  torch::Tensor rewards;    ///< (n)
+};
 
-std::vector<Choice> propose_at_random(const Exploration& space, const std::vector<Outcome>& tried,
-                                      int64_t count, uint64_t seed) {
+/// One of the kernels of a batch: which part of the known it sees, and how it sees networks.
+struct Kernel {
+  Rng rng;
+  std::vector<int64_t> part;
+  std::function<torch::Tensor(const torch::Tensor& sequences)> points = plain_points;
+};
+
+/// One for each key of a stream of random numbers.
+std::vector<Kernel> kernels_of(Proposer way, const Known& known, const std::vector<uint64_t>& keys,
+                               const EmbeddingOptions& options) {
+  std::vector<Kernel> kernels;
+  std::vector<std::vector<int64_t>> parts;
+  for (const uint64_t key : keys) {
+    Rng rng(key);
+    parts.push_back(half_of(known.rewards.size(0), rng));
+    kernels.push_back({rng, parts.back()});
+  }
+  if (way == Proposer::kFeatures) return kernels;
+  auto embeddings = std::make_shared<LearnedEmbeddings>(known.sequences.size(2), options, keys);
+  embeddings->train(known.sequences, known.rewards, parts);
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    kernels[i].points = [embeddings, i](const auto& x) { return embeddings->points(i, x); };
+  }
+  return kernels;
+}
+
+/// What the process of a kernel says of networks.
+torch::Tensor promise(const Kernel& kernel, const Known& known, const torch::Tensor& networks,
+                      const ProcessOptions& options) {
+  const torch::NoGradGuard no_grad;
+  const auto part = torch::tensor(kernel.part, torch::kInt64);
+  const auto rewards = known.rewards.index_select(0, part);
+  const GaussianProcess expected(kernel.points(known.sequences.index_select(0, part)), rewards,
+                                 options);
+  const Posterior posterior = expected.at(kernel.points(networks));
+  return log_expected_improvement(posterior.mean, posterior.variance.sqrt(),
+                                  rewards.max().item<double>());
+}
+
+std::vector<Choice> all_known(const History& known) {
+  std::vector<Choice> choices = choices_of(known.tried);
+  choices.insert(choices.end(), known.pending.begin(), known.pending.end());
+  return choices;
+}
+
+std::vector<Choice> drawn(const Exploration& space, const History& history, int64_t count,
+                          uint64_t seed) {
   constexpr int64_t kMostTries = 100;
-  std::vector<Choice> known = choices_of(tried);
+  std::vector<Choice> known = all_known(history);
   std::vector<Choice> proposed;
-  Rng rng(stream_key(seed, {tried.size()}));
+  Rng rng(stream_key(seed, {history.size()}));
   for (int64_t i = 0; i < kMostTries * count && std::ssize(proposed) < count; ++i) {
     const auto found = space.drawn(rng);
     if (!found || is_among(*found, known)) continue;
@@ -109,24 +128,30 @@ std::vector<Choice> propose_at_random(const Exploration& space, const std::vecto
   return proposed;
 }
 
-std::vector<Choice> propose_by_features(const Exploration& space, const std::vector<Outcome>& tried,
-                                        int64_t count, uint64_t seed,
-                                        const ProposerOptions& options) {
-  return propose(space, tried, count, seed, options,
-                 [](const std::vector<Outcome>&, uint64_t) { return Points(plain_points); });
-}
+}  // namespace
 
-std::vector<Choice> propose_by_embedding(const Exploration& space,
-                                         const std::vector<Outcome>& tried, int64_t count,
-                                         uint64_t seed, const ProposerOptions& options) {
-  return propose(
-      space, tried, count, seed, options, [&](const std::vector<Outcome>& known, uint64_t key) {
-        const auto sequences = block_sequences(space, choices_of(known));
-        auto embedding =
-            std::make_shared<LearnedEmbedding>(sequences.size(2), options.embedding, key);
-        embedding->train(sequences, rewards_of(known));
-        return Points([embedding](const torch::Tensor& x) { return (*embedding)(x); });
-      });
+std::vector<Choice> propose(Proposer way, const Exploration& space, const History& history,
+                            int64_t count, uint64_t seed, const ProposerOptions& options) {
+  if (way == Proposer::kRandom || history.tried.size() < kLeastKnown) {
+    return drawn(space, history, count, seed);
+  }
+  const Known known = {block_sequences(space, choices_of(history.tried)),
+                       rewards_of(history.tried)};
+  std::vector<uint64_t> keys;
+  for (int64_t i = 0; i < count; ++i) {
+    keys.push_back(stream_key(seed, {history.size(), static_cast<uint64_t>(i)}));
+  }
+  std::vector<Choice> taken = all_known(history);
+  std::vector<Choice> proposed;
+  for (Kernel& kernel : kernels_of(way, known, keys, options.embedding)) {
+    const std::vector<Choice> pool = pool_of(space, history.tried, taken, options, kernel.rng);
+    if (pool.empty()) break;
+    const auto gain =
+        promise(kernel, known, block_sequences(space, pool), options.embedding.process);
+    proposed.push_back(pool[static_cast<size_t>(gain.argmax().item<int64_t>())]);
+    taken.push_back(proposed.back());
+  }
+  return proposed;
 }
 
 }  // namespace adjoin::search

@@ -1,0 +1,438 @@
+#include "adjoin/cli/bayes_run.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+
+#include "adjoin/cli/checked_export.h"
+#include "adjoin/cli/model_options.h"
+#include "adjoin/cli/run_results.h"
+#include "adjoin/cli/worker_processes.h"
+#include "adjoin/core/place.h"
+#include "adjoin/core/rng.h"
+#include "adjoin/core/table.h"
+#include "adjoin/core/threads.h"
+#include "adjoin/io/onnx/export.h"
+#include "adjoin/models/load.h"
+#include "adjoin/search/halving.h"
+#include "adjoin/search/job.h"
+#include "adjoin/spec/architecture.h"
+
+namespace adjoin::cli {
+namespace {
+
+using search::Images;
+using search::JudgedBy;
+using store::TrialState;
+
+constexpr const char* kBaseline = "baseline";
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::vector<double> numbers(const Json& facts, const char* name) {
+  const auto found = facts.find(name);
+  return found == facts.end() ? std::vector<double>() : found->get<std::vector<double>>();
+}
+
+void check_alone(const Stages& stages) {
+  if (stages.launch.size == 1) return;
+  throw Error(ErrorKind::kUsage,
+              "--method bayes: is for processes of their own, not of one group; say --jobs N, or "
+              "start others with --join");
+}
+
+/// How many trials have come to what.
+Json counted(const std::vector<store::StoredTrial>& trials) {
+  Json counts = {{"complete", 0}, {"stopped", 0}, {"failed", 0}, {"open", 0}};
+  for (const store::StoredTrial& trial : trials) {
+    const char* const which = trial.state == TrialState::kComplete ? "complete"
+                              : trial.state == TrialState::kPruned ? "stopped"
+                              : trial.state == TrialState::kFailed ? "failed"
+                                                                   : "open";
+    counts[which] = counts[which].get<int64_t>() + 1;
+  }
+  return counts;
+}
+
+double sum_of(const std::vector<store::StoredTrial>& trials, const char* fact) {
+  double sum = 0;
+  for (const store::StoredTrial& trial : trials) sum += trial.facts.value(fact, 0.0);
+  return sum;
+}
+
+}  // namespace
+
+BayesRun::BayesRun(search::SearchConfig config, std::string folder)
+    : config_(std::move(config)), folder_(std::move(folder)), space_(search::exploration(config_)) {
+  train::TrainConfig& training = config_.compress.train;
+  training.dtype = train::dtype_name(train::choose_compute(training.device, training.dtype));
+}
+
+std::vector<std::string> BayesRun::notes() const { return {search::feasible_text(space_)}; }
+
+std::string BayesRun::trial_folder(int64_t number) const {
+  return fmt::format("{}/search/trial-{:03}", folder_, number);
+}
+
+std::pair<train::Job, std::string> BayesRun::first_job(const train::Launch& launch) const {
+  const std::string& from = config_.compress.train.from;
+  if (from.empty()) {
+    return {search::prepare_teacher(config_, launch),
+            fmt::format("the training of the teacher; {} trials of up to {} epochs and the "
+                        "training of what is found come after it",
+                        config_.trials, search::trial_epochs(config_))};
+  }
+  Rng rng(seed());
+  return {search::prepare_student(config_, from, *space_.drawn(rng), search::trial_epochs(config_),
+                                  Images::kHeldIn, launch),
+          fmt::format("one of {} trials", config_.trials)};
+}
+
+std::string BayesRun::teacher_file(const Stages& stages) const {
+  if (!config_.compress.train.from.empty()) return config_.compress.train.from;
+  const std::string folder = folder_ + "/teacher";
+  const std::string file = folder + "/model.safetensors";
+  print_notes({"the teacher is trained first"});
+  stages.run(search::prepare_teacher(config_, stages.launch), folder);
+  return file;
+}
+
+void BayesRun::open_study(const std::string& teacher) {
+  teacher_ = teacher;
+  const std::string hash = models::content_hash(models::load(teacher).weights);
+  study_ = store::Study::open(folder_ + "/study.db", space_.large().name,
+                              search::study_about(config_, space_, hash));
+}
+
+/// How the large network does, where rewards look at it.
+void BayesRun::measure_baseline(const Stages& stages) {
+  if (!study_->fact("teacher").is_null()) return;
+  const train::Evaluation found =
+      search::judged(config_, teacher_, JudgedBy::kSetAside, stages.launch);
+  const search::Price price = space_.price(space_.whole());
+  Json teacher = {{"top1", found.top1}, {"macs", price.macs}, {"params", price.params}};
+  print_notes(
+      {fmt::format("the teacher is right about {:.2f} % of the images set aside", found.top1)});
+  if (config_.bayes.reward_by != search::RewardBy::kAccuracy) {
+    print_notes({"the teacher is trained as trials are, to compare their losses with"});
+    train::Job job =
+        search::prepare_student(config_, teacher_, space_.whole(), search::trial_epochs(config_),
+                                Images::kHeldIn, stages.launch);
+    auto losses = std::make_shared<std::map<int64_t, double>>();
+    const int64_t epochs = job.config.epochs;
+    job.is_enough = [this, losses, epochs](double time, const train::EpochReport& report) {
+      Json kept = study_->fact(kBaseline);
+      if (!kept.is_object()) kept = Json::object();
+      kept[std::to_string(std::llround(time * static_cast<double>(epochs)))] = report.train_loss;
+      study_->set_fact(kBaseline, kept);
+      return false;
+    };
+    stages.run(std::move(job), folder_ + "/search/baseline");
+    const Json kept = study_->fact(kBaseline);
+    for (int64_t i = 0; i < epochs; ++i) {
+      teacher["losses"].push_back(kept.at(std::to_string(i)));
+    }
+    clear_weights(folder_ + "/search/baseline");
+  }
+  Json target = Json::object();
+  if (space_.limits().macs) target["macs"] = *space_.limits().macs;
+  if (space_.limits().params) target["params"] = *space_.limits().params;
+  study_->set_fact("target", target);
+  study_->set_fact("teacher", teacher);
+}
+
+search::Worth BayesRun::worth() const {
+  const Json teacher = study_->fact("teacher");
+  if (!teacher.is_object()) {
+    throw Error(ErrorKind::kUsage,
+                folder_ + ": the search there has not yet measured its teacher; join it later");
+  }
+  return {config_, space_, {teacher.value("top1", 0.0), numbers(teacher, "losses")}};
+}
+
+/// Adds the next networks to the study; false where there are none.
+bool BayesRun::propose() {
+  const std::vector<store::StoredTrial> trials = study_->trials();
+  const int64_t known = std::ssize(trials);
+  const int64_t count = std::min(config_.bayes.proposals, config_.trials - known);
+  if (count <= 0) return false;
+  const double limit = config_.budget_minutes * 60;
+  if (limit > 0 && sum_of(trials, "seconds") >= limit) return false;
+  const auto start = std::chrono::steady_clock::now();
+  const search::History history = search::history_of(space_, trials);
+  const std::vector<Choice> choices =
+      search::propose(config_.bayes.proposer, space_, history, count, seed());
+  if (choices.empty()) return false;
+  std::vector<store::Proposal> proposals;
+  for (const Choice& choice : choices) {
+    proposals.push_back(search::proposal_of(space_, choice, enum_name(config_.bayes.proposer)));
+    proposals.back().facts["proposal_seconds"] =
+        seconds_since(start) / static_cast<double>(choices.size());
+  }
+  study_->add(known, proposals);  // where another process was first, its networks are tried
+  return true;
+}
+
+std::optional<store::Claim> BayesRun::next_trial(const Stages& stages) {
+  while (true) {
+    if (stages.stop.received() != 0) throw Stopped{stages.stop.received()};
+    std::optional<store::Claim> claim = study_->claim();
+    if (claim || !propose()) return claim;
+  }
+}
+
+void BayesRun::clear_weights(const std::string& trial) const {
+  for (const char* name :
+       {"last.ckpt", "small.safetensors", "best.safetensors", "predictions.json"}) {
+    std::error_code ignored;
+    std::filesystem::remove(trial + "/" + name, ignored);
+  }
+}
+
+void BayesRun::run_trial(const store::Claim& claim, const Stages& stages) {
+  const int64_t number = claim.trial().number;
+  const Choice choice = search::choice_of(space_, claim.trial());
+  const search::Price price = space_.price(choice);
+  const search::Worth worth = this->worth();
+  const int64_t epochs = search::trial_epochs(config_);
+  std::optional<search::Latency> latency;
+  if (worth.cost() == search::RewardCost::kLatency) {
+    Json times = claim.trial().facts.value("latency", Json());
+    if (!times.is_array()) {
+      const search::Latency measured = search::measured_latency(space_, choice);
+      times = {measured.large, measured.small};
+      study_->set_facts(number, {{"latency", times}, {"latency_ms", measured.small}});
+    }
+    latency = {times.at(0).get<double>(), times.at(1).get<double>()};
+  }
+  auto losses = numbers(claim.trial().facts, "losses");
+  auto tops = numbers(claim.trial().facts, "tops");
+  const search::Halving halving{config_.bayes.halving, epochs};
+  train::Job job =
+      search::prepare_student(config_, teacher_, choice, epochs, Images::kHeldIn, stages.launch);
+  job.is_enough = [&](double time, const train::EpochReport& report) {
+    const auto epoch = static_cast<size_t>(std::llround(time * static_cast<double>(epochs)));
+    losses.resize(epoch);  // of epochs that are trained again
+    tops.resize(epoch);
+    losses.push_back(report.train_loss);
+    tops.push_back(report.evaluations[0].top1);
+    const double reward = worth(price, latency, losses, tops);
+    const auto done = static_cast<int64_t>(epoch) + 1;
+    study_->report(number, done - 1, reward,
+                   {{"losses", losses}, {"tops", tops}, {"top1", tops.back()}});
+    return halving.is_over(done, reward, search::rewards_after(done, number, study_->trials()));
+  };
+  const std::string folder = trial_folder(number);
+  try {
+    const train::RunResult result = stages.run(std::move(job), folder);
+    const bool is_whole = result.epochs >= epochs;
+    if (tops.empty()) throw Error(ErrorKind::kData, folder + ": the study knows no epoch of it");
+    const double reward = worth(price, latency, losses, tops);
+    study_->finish(number, is_whole ? TrialState::kComplete : TrialState::kPruned, reward,
+                   {{"seconds", result.seconds}});
+    print_notes({fmt::format(
+        "trial {}: reward {:.4f}, {:.2f} % with {} MACs{}", number, reward, tops.back(),
+        short_count(static_cast<double>(price.macs)),
+        is_whole ? "" : fmt::format(", stopped after {} of {} epochs", result.epochs, epochs))});
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kNumeric) throw;
+    study_->finish(number, TrialState::kFailed, std::nan(""), {{"failure", error.what()}});
+    print_notes({fmt::format("trial {}: failed: {}", number, error.what())});
+  }
+  clear_weights(folder);
+}
+
+void BayesRun::try_networks(const Stages& stages) {
+  WorkerProcesses others;
+  const int64_t jobs = config_.bayes.jobs;
+  const int threads = std::max(1, available_cpus() / static_cast<int>(jobs));
+  for (int64_t i = 1; i < jobs; ++i) {
+    others.start({"search", "--join", "--output", folder_, "--progress", "silent"},
+                 fmt::format("{}/search/worker-{}.log", folder_, i), threads);
+  }
+  if (jobs > 1) torch::set_num_threads(std::min(torch::get_num_threads(), threads));
+  while (const auto claim = next_trial(stages)) run_trial(*claim, stages);
+  for (const auto& [worker, code] : others.wait()) {
+    print_notes({fmt::format("warning: worker {} ended with {}; {}/search/worker-{}.log says why",
+                             worker + 1, code, folder_, worker + 1)});
+  }
+  // What a process that died left behind.
+  while (const auto claim = next_trial(stages)) run_trial(*claim, stages);
+}
+
+Json BayesRun::join(const Stages& stages) {
+  check_alone(stages);
+  if (place_at(folder_ + "/study.db") != Place::kFile) {
+    throw Error(ErrorKind::kUsage,
+                folder_ + ": holds no study yet; start the search there, then join it");
+  }
+  const std::string& from = config_.compress.train.from;
+  open_study(from.empty() ? folder_ + "/teacher/model.safetensors" : from);
+  int64_t count = 0;
+  while (const auto claim = next_trial(stages)) {
+    run_trial(*claim, stages);
+    ++count;
+  }
+  return {{"run", folder_}, {"joined", true}, {"trials", count}};
+}
+
+void BayesRun::search(const Stages& stages) {
+  check_alone(stages);
+  open_study(teacher_file(stages));
+  std::filesystem::create_directories(folder_ + "/search");
+  measure_baseline(stages);
+  try_networks(stages);
+}
+
+Json BayesRun::summary(const store::StoredTrial& best) const {
+  const std::vector<store::StoredTrial> trials = study_->trials();
+  const search::Price least = space_.least();
+  const search::Price most = space_.price(space_.whole());
+  const Choice choice = search::choice_of(space_, best);
+  const search::Price price = space_.price(choice);
+  const double trained = sum_of(trials, "seconds");
+  const double proposed = sum_of(trials, "proposal_seconds");
+  return {
+      {"run", folder_},
+      {"method", "bayes"},
+      {"trials", trials.size()},
+      {"states", counted(trials)},
+      {"attempts", static_cast<int64_t>(sum_of(trials, "attempts"))},
+      {"architecture", architecture_to_json(space_.large(), choice)},
+      {"alphas", Json::array()},
+      {"feasible", {{"macs", {least.macs, most.macs}}, {"params", {least.params, most.params}}}},
+      {"target", study_->fact("target")},
+      {"best", best.number},
+      {"reward", *best.reward},
+      {"search_top1", best.facts.value("top1", 0.0)},
+      {"macs", price.macs},
+      {"params", price.params},
+      {"large", {{"macs", most.macs}, {"params", most.params}}},
+      {"small", {{"macs", price.macs}, {"params", price.params}}},
+      {"proposal_seconds", proposed},
+      {"search_seconds", trained + proposed},
+      {"seconds", trained + proposed}};
+}
+
+Json BayesRun::finish(const Stages& stages) {
+  std::vector<store::StoredTrial> best = search::ranking(study_->trials());
+  if (best.empty()) {
+    throw Error(ErrorKind::kNumeric,
+                fmt::format("{}: none of the trials was trained to the end; give more --trials, or "
+                            "a smaller --lr where they failed",
+                            folder_));
+  }
+  search::draw_map(space_, *study_, seed());
+  best.resize(std::min(best.size(), static_cast<size_t>(config_.bayes.finalists)));
+  study_->set_fact("best", best.front().number);
+  search::write_architecture(folder_, space_.large(), search::choice_of(space_, best.front()));
+  if (!config_.retrain) return summary(best.front());
+  const bool is_adjoined = config_.bayes.final_training == search::FinalTraining::kAdjoined;
+  Json result = is_adjoined ? train_adjoined(best.front(), stages) : train_finalists(best, stages);
+  const std::string file = result.at("small").at("file").get<std::string>();
+  if (!io::has_onnx()) {
+    print_notes({"small.onnx is not written: this program was built without ONNX"});
+    return result;
+  }
+  const std::string exported = folder_ + "/small.onnx";
+  checked_export(models::load(file), exported, {}, stages.stop);
+  result["small"]["onnx"] = exported;
+  return result;
+}
+
+Json BayesRun::train_adjoined(const store::StoredTrial& best, const Stages& stages) {
+  train::Job job =
+      search::prepare_adjoined(config_, teacher_, search::choice_of(space_, best), stages.launch);
+  const ModelSpec large = job.header.spec;
+  const ModelSpec small = job.inner[0].derived.spec;
+  const train::RunResult trained = stages.run(std::move(job), folder_);
+  Json result = summary(best);
+  result["large"] = network_json(large, trained.evaluations[0], folder_ + "/large.safetensors");
+  result["small"] = network_json(small, trained.evaluations[1], folder_ + "/small.safetensors");
+  result["epochs"] = trained.epochs;
+  result["seconds"] = result["seconds"].get<double>() + trained.seconds;
+  return result;
+}
+
+/// One on all images; of several the best by the images set aside, which none of them learns from.
+Json BayesRun::train_finalists(const std::vector<store::StoredTrial>& best, const Stages& stages) {
+  const int64_t epochs = config_.compress.train.epochs;
+  const auto trained = [&](const store::StoredTrial& trial, Images images,
+                           const std::string& folder) {
+    return stages.run(search::prepare_student(config_, teacher_, search::choice_of(space_, trial),
+                                              epochs, images, stages.launch),
+                      folder);
+  };
+  double seconds = 0;
+  size_t winner = 0;
+  Json finalists = Json::array();
+  const std::string file = folder_ + "/small.safetensors";
+  if (best.size() == 1) {
+    seconds = trained(best[0], Images::kAll, folder_).seconds;
+  } else {
+    double top = -1;
+    for (size_t i = 0; i < best.size(); ++i) {
+      const std::string folder = fmt::format("{}/final-{}", folder_, i + 1);
+      const train::RunResult result = trained(best[i], Images::kHeldIn, folder);
+      seconds += result.seconds;
+      const double top1 = result.evaluations[0].top1;
+      finalists.push_back({{"trial", best[i].number},
+                           {"reward", *best[i].reward},
+                           {"top1_set_aside", top1},
+                           {"file", folder + "/small.safetensors"}});
+      if (top1 > top) winner = i;
+      top = std::max(top, top1);
+    }
+    std::filesystem::copy_file(finalists[winner].at("file").get<std::string>(), file,
+                               std::filesystem::copy_options::overwrite_existing);
+    search::write_architecture(folder_, space_.large(), search::choice_of(space_, best[winner]));
+    study_->set_fact("best", best[winner].number);
+  }
+  Json result = summary(best[winner]);
+  if (!finalists.empty()) result["finalists"] = finalists;
+  const auto network = [&](const std::string& path) {
+    return network_json(models::load(path).header.spec,
+                        search::judged(config_, path, JudgedBy::kValidation, stages.launch), path);
+  };
+  result["large"] = network(teacher_);
+  result["small"] = network(file);
+  result["epochs"] = epochs;
+  result["seconds"] = result["seconds"].get<double>() + seconds;
+  return result;
+}
+
+void print_bayes_result(const Json& run) {
+  if (run.contains("joined")) {
+    fmt::print("{}: {} trials were run by this process\n", run.at("run").get<std::string>(),
+               run.at("trials").get<int64_t>());
+    return;
+  }
+  int64_t kept = 0;
+  for (const Json& block : run.at("architecture").at("blocks")) kept += block.at("keep") ? 1 : 0;
+  const Json& states = run.at("states");
+  const auto macs = run.at("macs").get<double>();
+  fmt::print(
+      "{} trials: {} complete, {} stopped early, {} failed; proposals took {:.1f} % of the time\n",
+      run.at("trials").get<int64_t>(), states.at("complete").get<int64_t>(),
+      states.at("stopped").get<int64_t>(), states.at("failed").get<int64_t>(),
+      100 * run.at("proposal_seconds").get<double>() /
+          std::max(run.at("search_seconds").get<double>(), 1e-9));
+  std::string text = fmt::format(
+      "{}/architecture.json: trial {}, {} of {} blocks, {} skips, {} MACs ({:.3f} of the large "
+      "network's)",
+      run.at("run").get<std::string>(), run.at("best").get<int64_t>(), kept,
+      run.at("architecture").at("blocks").size(), run.at("architecture").at("skips").size(),
+      short_count(macs), macs / run.at("large").at("macs").get<double>());
+  for (const auto& [what, limit] : run.at("target").items()) {
+    text += fmt::format(", {:.1f} % of the target of {} {}",
+                        100 * run.at(what).get<double>() / limit.get<double>(),
+                        short_count(limit.get<double>()), what);
+  }
+  fmt::print("{}\n", text);
+}
+
+}  // namespace adjoin::cli

@@ -1,0 +1,63 @@
+#pragma once
+
+// adjoin search --method bayes from end to end: the teacher, the study and its trials, by one
+// process or several, and the training of the best.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "adjoin/cli/run_command.h"
+#include "adjoin/search/candidate.h"
+#include "adjoin/search/trial_book.h"
+
+namespace adjoin::cli {
+
+class BayesRun {
+ public:
+  BayesRun(search::SearchConfig config, std::string folder);
+
+  std::vector<std::string> notes() const;
+
+  /// Of a dry run: the first job, and what part of the whole it is.
+  std::pair<train::Job, std::string> first_job(const train::Launch& launch) const;
+
+  const search::SearchConfig& config() const { return config_; }
+
+  /// The teacher, and all trials.
+  void search(const Stages& stages);
+
+  /// The training of the best; the result.
+  Json finish(const Stages& stages);
+
+  /// Trials of a search that another process began, until none is left.
+  Json join(const Stages& stages);
+
+ private:
+  void open_study(const std::string& teacher);
+  std::string teacher_file(const Stages& stages) const;
+  void measure_baseline(const Stages& stages);
+  search::Worth worth() const;
+  void try_networks(const Stages& stages);
+  std::optional<store::Claim> next_trial(const Stages& stages);
+  bool propose();
+  void run_trial(const store::Claim& claim, const Stages& stages);
+  void clear_weights(const std::string& trial) const;
+  Json train_finalists(const std::vector<store::StoredTrial>& best, const Stages& stages);
+  Json train_adjoined(const store::StoredTrial& best, const Stages& stages);
+  Json summary(const store::StoredTrial& best) const;
+  uint64_t seed() const { return static_cast<uint64_t>(config_.compress.train.seed); }
+  std::string trial_folder(int64_t number) const;
+
+  search::SearchConfig config_;
+  std::string folder_;
+  search::Exploration space_;
+  std::string teacher_;
+  std::optional<store::Study> study_;
+};
+
+/// A line or two for people.
+void print_bayes_result(const Json& run);
+
+}  // namespace adjoin::cli

@@ -1,0 +1,31 @@
+#pragma once
+
+// More of this program beside it: processes that end with it.
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace adjoin::cli {
+
+class WorkerProcesses {
+ public:
+  WorkerProcesses() = default;
+  WorkerProcesses(const WorkerProcesses&) = delete;
+  WorkerProcesses& operator=(const WorkerProcesses&) = delete;
+  /// Asks those that still run to stop, and waits.
+  ~WorkerProcesses();
+
+  /// This program with other arguments; what it says goes to the file `log`. `threads`: to compute
+  /// with, unless OMP_NUM_THREADS says so already.
+  void start(const std::vector<std::string>& args, const std::string& log, int threads);
+
+  /// Waits for all; those that failed, by number from 0 with their exit code.
+  std::vector<std::pair<size_t, int>> wait();
+
+ private:
+  std::vector<pid_t> running_;
+};
+
+}  // namespace adjoin::cli

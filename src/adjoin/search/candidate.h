@@ -1,0 +1,77 @@
+#pragma once
+
+// A network that --method bayes tries: the training of a part of the large network as a network of
+// its own, taught by the large one, and what it came to.
+
+#include <optional>
+
+#include "adjoin/search/config.h"
+#include "adjoin/search/exploration.h"
+#include "adjoin/train/job.h"
+
+namespace adjoin::search {
+
+/// What may be chosen, and what it may cost. Error(kUsage) when nothing is within the limits.
+Exploration exploration(const SearchConfig& config);
+
+/// The training of the large network, where none is given with --from. Images that the search is
+/// judged by are set aside.
+train::Job prepare_teacher(const SearchConfig& config, const train::Launch& launch);
+
+/// Which images a network is trained on: all, or those that are not set aside.
+enum class Images { kAll, kHeldIn };
+
+/// A part of the network in the file `teacher` for a number of epochs: its slices are the start,
+/// what it has beyond them starts anew, and the whole network teaches it.
+train::Job prepare_student(const SearchConfig& config, const std::string& teacher,
+                           const Choice& choice, int64_t epochs, Images images,
+                           const train::Launch& launch);
+
+/// Together with the large network, as `adjoin compress` does.
+train::Job prepare_adjoined(const SearchConfig& config, const std::string& teacher,
+                            const Choice& choice, const train::Launch& launch);
+
+/// Epochs of a trial: --search-epochs, or a tenth of --epochs.
+int64_t trial_epochs(const SearchConfig& config);
+
+/// How a model file does on the images set aside, or on the validation split.
+enum class JudgedBy { kSetAside, kValidation };
+train::Evaluation judged(const SearchConfig& config, const std::string& file, JudgedBy by,
+                         const train::Launch& launch);
+
+/// Milliseconds of the large network and the one chosen on a CPU, one image, side by side.
+struct Latency {
+  double large = 0;
+  double small = 0;
+};
+Latency measured_latency(const Exploration& space, const Choice& choice);
+
+/// The large network's side of rewards.
+struct Baseline {
+  double top1 = 0;             ///< on the images set aside
+  std::vector<double> losses;  ///< by epoch, trained as trials are; of rewards by speed
+};
+
+/// What a trial is worth, epoch by epoch.
+class Worth {
+ public:
+  Worth(const SearchConfig& config, const Exploration& space, Baseline baseline);
+
+  RewardCost cost() const { return cost_; }
+
+  /// `losses` and `tops` of the epochs so far, one at least.
+  double operator()(const Price& price, const std::optional<Latency>& latency,
+                    const std::vector<double>& losses, const std::vector<double>& tops) const;
+
+ private:
+  double compression(const Price& price, const std::optional<Latency>& latency) const;
+  double speed(const std::vector<double>& losses) const;
+
+  BayesOptions options_;
+  Target limits_;
+  Price large_;
+  Baseline baseline_;
+  RewardCost cost_;
+};
+
+}  // namespace adjoin::search

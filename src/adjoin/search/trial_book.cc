@@ -1,0 +1,148 @@
+#include "adjoin/search/trial_book.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "adjoin/core/error.h"
+#include "adjoin/spec/architecture.h"
+#include "adjoin/train/config.h"
+#include "adjoin/train/job.h"
+
+namespace adjoin::search {
+namespace {
+
+/// Fields that say how long and where a study goes on, or what is done with what it finds.
+bool is_of_the_way(const std::string& field) {
+  constexpr auto kFields = std::to_array<std::string_view>(
+      {"trials", "budget_minutes", "jobs", "finalists", "final_training", "retrain"});
+  return std::find(kFields.begin(), kFields.end(), field) != kFields.end();
+}
+
+/// Parameters in the order of the blocks, as Optuna shows them.
+std::vector<store::Parameter> parameters_of(const Exploration& space, const Choice& choice) {
+  std::vector<store::Parameter> result;
+  const std::vector<PlacedBlock> placed = placed_blocks(space.large());
+  for (size_t i = 0; i < placed.size(); ++i) {
+    const BlockChoice& block = choice.blocks[i];
+    const auto number = [&](const char* what, int64_t value, int64_t most) {
+      result.push_back(
+          {placed[i].name + "." + what, static_cast<double>(value), 1, static_cast<double>(most)});
+    };
+    result.push_back({placed[i].name + ".keep", block.keep ? 1.0 : 0.0, 0, 1, {"no", "yes"}});
+    if (!block.keep) continue;
+    number("heads", block.heads, placed[i].block->heads);
+    number("hidden", block.hidden, placed[i].block->hidden);
+  }
+  std::vector<std::string> norms;
+  size_t chosen = 0;
+  for (const NormPlacement norm : space.options().norms) {
+    if (norm == choice.blocks[0].norm) chosen = norms.size();
+    norms.emplace_back(enum_name(norm));
+  }
+  if (norms.size() > 1) result.push_back({"norm", static_cast<double>(chosen), 0, 0, norms});
+  result.push_back({"skips", static_cast<double>(choice.skips.size()), 0,
+                    static_cast<double>(std::max<size_t>(space.pairs().size(), 1))});
+  return result;
+}
+
+}  // namespace
+
+Json study_about(const SearchConfig& config, const Exploration& space, const std::string& teacher) {
+  Json about = {{"network", train::spec_hash(space.large())}, {"teacher_weights", teacher}};
+  const Json fields = to_json(config);
+  for (const auto& [key, value] : fields.items()) {
+    if (!is_of_the_way(key) && !train::is_free_to_change(key)) about[key] = value;
+  }
+  return about;
+}
+
+store::Proposal proposal_of(const Exploration& space, const Choice& choice,
+                            std::string_view proposer) {
+  const Price price = space.price(choice);
+  return {{{"architecture", architecture_to_json(space.large(), choice)},
+           {"macs", price.macs},
+           {"params", price.params},
+           {"proposer", std::string(proposer)}},
+          parameters_of(space, choice)};
+}
+
+Choice choice_of(const Exploration& space, const store::StoredTrial& trial) {
+  const std::string name = fmt::format("trial {} of the study", trial.number);
+  const auto found = trial.facts.find("architecture");
+  if (found == trial.facts.end()) {
+    throw Error(ErrorKind::kData, name + ": has no architecture; the study is damaged");
+  }
+  return architecture_from_json(space.large(), *found, name);
+}
+
+History history_of(const Exploration& space, const std::vector<store::StoredTrial>& trials) {
+  History history;
+  for (const store::StoredTrial& trial : trials) {
+    Choice choice = choice_of(space, trial);
+    if (trial.is_over() && trial.reward && std::isfinite(*trial.reward)) {
+      history.tried.push_back({std::move(choice), *trial.reward});
+    } else {
+      history.pending.push_back(std::move(choice));
+    }
+  }
+  return history;
+}
+
+std::vector<store::StoredTrial> ranking(const std::vector<store::StoredTrial>& trials) {
+  std::vector<store::StoredTrial> result;
+  for (const store::StoredTrial& trial : trials) {
+    const bool is_whole = trial.state == store::TrialState::kComplete && trial.reward;
+    if (is_whole && std::isfinite(*trial.reward)) result.push_back(trial);
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [](const auto& a, const auto& b) { return *a.reward > *b.reward; });
+  return result;
+}
+
+std::vector<double> rewards_after(int64_t done, int64_t without,
+                                  const std::vector<store::StoredTrial>& trials) {
+  std::vector<double> rewards;
+  for (const store::StoredTrial& trial : trials) {
+    const auto found = trial.curve.find(done - 1);
+    const bool is_other = trial.number != without && found != trial.curve.end();
+    if (is_other && std::isfinite(found->second)) rewards.push_back(found->second);
+  }
+  return rewards;
+}
+
+void draw_map(const Exploration& space, store::Study& study, uint64_t seed) {
+  constexpr size_t kLeast = 3;
+  std::vector<int64_t> numbers;
+  std::vector<Choice> choices;
+  std::vector<double> rewards;
+  for (const store::StoredTrial& trial : study.trials()) {
+    if (!trial.is_over() || !trial.reward || !std::isfinite(*trial.reward)) continue;
+    numbers.push_back(trial.number);
+    choices.push_back(choice_of(space, trial));
+    rewards.push_back(*trial.reward);
+  }
+  if (numbers.size() < kLeast) return;
+  const auto sequences = block_sequences(space, choices);
+  std::vector<int64_t> all(numbers.size());
+  std::iota(all.begin(), all.end(), 0);
+  LearnedEmbeddings embedding(sequences.size(2), {}, {seed});
+  embedding.train(sequences, torch::tensor(rewards, torch::kFloat64), {all});
+  const torch::NoGradGuard no_grad;
+  const auto points = embedding.points(0, sequences);
+  const auto centred = points - points.mean(0, true);
+  const auto [values, directions] = torch::linalg_eigh(centred.t().matmul(centred));
+  auto main = directions.narrow(1, directions.size(1) - 2, 2).flip(1);  // (d, 2)
+  // A direction and its opposite are the same to the solver: the largest entry points upward.
+  const auto largest = main.gather(0, main.abs().argmax(0, true));
+  const auto places = centred.matmul(main * torch::sign(largest)).contiguous();
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const double* const at = places.data_ptr<double>() + 2 * i;
+    study.set_facts(numbers[i], {{"point", {at[0], at[1]}}});
+  }
+}
+
+}  // namespace adjoin::search

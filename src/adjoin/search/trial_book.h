@@ -1,0 +1,39 @@
+#pragma once
+
+// What a study on disk says, in the words of a search: networks that were tried, are being tried or
+// wait, and the next ones to propose.
+
+#include "adjoin/search/config.h"
+#include "adjoin/search/exploration.h"
+#include "adjoin/search/proposers.h"
+#include "adjoin/store/study.h"
+
+namespace adjoin::search {
+
+/// Everything that must be the same when a study goes on, `teacher` being the hash of the large
+/// network's weights.
+Json study_about(const SearchConfig& config, const Exploration& space, const std::string& teacher);
+
+/// A network as the study keeps it: its architecture and costs as facts, what was chosen as
+/// parameters.
+store::Proposal proposal_of(const Exploration& space, const Choice& choice,
+                            std::string_view proposer);
+
+/// Error(kData) when the architecture is damaged.
+Choice choice_of(const Exploration& space, const store::StoredTrial& trial);
+
+/// Trials that are over with a reward, and all others.
+History history_of(const Exploration& space, const std::vector<store::StoredTrial>& trials);
+
+/// Those that were trained to the end, the best first; the earliest of equals.
+std::vector<store::StoredTrial> ranking(const std::vector<store::StoredTrial>& trials);
+
+/// What other trials came to after `done` epochs.
+std::vector<double> rewards_after(int64_t done, int64_t without,
+                                  const std::vector<store::StoredTrial>& trials);
+
+/// Gives every trial that is over its place in two dimensions, the fact "point": the two main
+/// directions of points that are learned from all of them.
+void draw_map(const Exploration& space, store::Study& study, uint64_t seed);
+
+}  // namespace adjoin::search

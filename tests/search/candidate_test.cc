@@ -1,0 +1,183 @@
+#include "adjoin/search/candidate.h"
+
+#include <gtest/gtest.h>
+
+#include "adjoin/models/init.h"
+#include "adjoin/models/load.h"
+#include "adjoin/models/slice.h"
+#include "adjoin/search/trial_book.h"
+#include "adjoin/spec/catalog.h"
+#include "support/expect_error.h"
+#include "support/temp_folder.h"
+
+namespace adjoin::search {
+namespace {
+
+SearchConfig config_of(const std::string& model) {
+  SearchConfig config;
+  config.method = Method::kBayes;
+  config.compress.train.model = model;
+  config.compress.train.data = "synthetic:1x28x28x10x60";
+  config.compress.train.device = "cpu";
+  config.compress.train.epochs = 20;
+  return config;
+}
+
+Worth worth_of(const SearchConfig& config, Baseline baseline) {
+  return {config, exploration(config), std::move(baseline)};
+}
+
+TEST(WorthTest, RisesWithAccuracyAndWithWhatIsSaved) {
+  const SearchConfig config = config_of("vit_mini_28");
+  const Worth worth = worth_of(config, {80, {}});
+  const auto of = [&](int64_t macs, double top1) { return worth({macs, 1000}, {}, {1}, {top1}); };
+  EXPECT_GT(of(1'000'000, 70), of(1'000'000, 60));
+  EXPECT_GT(of(500'000, 70), of(1'000'000, 70));
+  const Price large = exploration(config).price(keep_everything(catalog_spec("vit_mini_28")));
+  EXPECT_EQ(of(large.macs, 80), 0);
+  EXPECT_NEAR(of(large.macs / 2, 80), 0.75, 1e-6);  // C (2 - C) A with C = 1/2
+}
+
+TEST(WorthTest, CountsWhatIsSavedOnlyUpToTheTarget) {
+  SearchConfig config = config_of("vit_mini_28");
+  config.target_macs = "1M";
+  const Worth worth = worth_of(config, {80, {}});
+  EXPECT_EQ(worth({1'000'000, 9}, {}, {1}, {70}), worth({200'000, 9}, {}, {1}, {70}));
+  EXPECT_GT(worth({1'000'000, 9}, {}, {1}, {70}), worth({1'500'000, 9}, {}, {1}, {70}));
+  config.target_macs = "";
+  config.target_params = "50k";
+  EXPECT_EQ(worth_of(config, {80, {}}).cost(), RewardCost::kParams);
+}
+
+TEST(WorthTest, ByTrainingSpeedComparesLossesWithTheTeachers) {
+  SearchConfig config = config_of("vit_mini_28");
+  const auto of = [&](RewardBy by, const std::vector<double>& losses) {
+    config.bayes.reward_by = by;
+    return worth_of(config, {80, {2, 1, 0.5}})({1'000'000, 9}, {}, losses, {0});
+  };
+  for (const RewardBy by : {RewardBy::kTse, RewardBy::kTseE, RewardBy::kTseEma}) {
+    EXPECT_GT(of(by, {2, 1.2, 0.6}), of(by, {2, 1.9, 1.8}));
+    EXPECT_EQ(of(by, {2, 1, 0.5}), of(by, {1, 0.5, 0.1})) << "at most as good as the teacher";
+  }
+  EXPECT_EQ(of(RewardBy::kTseE, {9, 9, 1}), of(RewardBy::kTseE, {1, 1, 1}));
+  EXPECT_LT(of(RewardBy::kTse, {9, 9, 1}), of(RewardBy::kTse, {1, 1, 1}));
+}
+
+TEST(WorthTest, ByLatencyLooksAtWhatWasMeasured) {
+  SearchConfig config = config_of("vit_mini_28");
+  config.bayes.reward_cost = RewardCost::kLatency;
+  const Worth worth = worth_of(config, {80, {}});
+  EXPECT_NEAR(worth({1, 1}, Latency{2, 1}, {1}, {80}), 0.75, 1e-12);
+  const Exploration space = exploration(config);
+  const Latency measured = measured_latency(space, space.whole());
+  EXPECT_GT(measured.large, 0);
+  EXPECT_GT(measured.small, 0);
+}
+
+class StudentTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(StudentTest, StartsAsASliceOfTheTeacherWithWhatIsNewByItsRule) {
+  const TempFolder folder;
+  const std::string file = folder / "teacher.safetensors";
+  const ModelSpec large = catalog_spec(GetParam());
+  io::ModelHeader header;
+  header.spec = large;
+  header.preprocessing = default_preprocessing(large);
+  const Weights weights = models::init(large, 7);
+  models::save(file, header, weights);
+  SearchConfig config = config_of(GetParam());
+  config.bayes.skips = {"circulant"};
+  config.bayes.norms = {"res-post"};
+  const Exploration space = exploration(config);
+  Rng rng(4);
+  Choice choice = *space.drawn(rng);
+  for (BlockChoice& block : choice.blocks) block.keep = true;
+  const SkipPair pair = space.pairs().front();
+  choice.skips = {{pair.from, pair.to, SkipKind::kCirculant}};
+  const train::Job job = prepare_student(config, file, choice, 3, Images::kHeldIn, {});
+  const Derived small = derive(large, choice, Geometry::kKept);
+  EXPECT_EQ(job.header.spec, small.spec);
+  EXPECT_EQ(job.config.epochs, 3);
+  const Weights slices = models::copies(small, weights);
+  int64_t fresh = 0;
+  for (const Source& source : small.sources) {
+    const torch::Tensor& value = job.start.at(source.tensor.name);
+    EXPECT_EQ(value.sizes(), torch::IntArrayRef(source.tensor.shape()));
+    fresh += source.slice ? 0 : 1;
+    const bool is_of_norm = source.tensor.name.find("norm") != std::string::npos;
+    if (source.slice && !is_of_norm) {
+      EXPECT_TRUE(torch::equal(value, slices.at(source.tensor.name))) << source.tensor.name;
+    }
+  }
+  EXPECT_GE(fresh, 2 + 2 * static_cast<int64_t>(choice.blocks.size()));  // the skip, norm3 of each
+  EXPECT_NE(job.teacher, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, StudentTest,
+                         testing::Values("vit_mini_28", "t2t_mini_28", "swin_mini_28"),
+                         [](const auto& p) { return std::string(p.param); });
+
+TEST(BayesConfigTest, FieldsThatMeanNothingAreRefused) {
+  SearchConfig config = config_of("vit_mini_28");
+  config.candidates = {1, 2};
+  expect_error(ErrorKind::kConfig, {"candidates", "bayes"}, [&] { exploration(config); });
+  config = config_of("vit_mini_28");
+  config.bayes.norms = {"pre", "pre"};
+  expect_error(ErrorKind::kConfig, {"norms", "twice"}, [&] { exploration(config); });
+  config.bayes.norms = {"above"};
+  expect_error(ErrorKind::kConfig, {"norms", "above", "res-post"}, [&] { exploration(config); });
+  config = config_of("vit_mini_28");
+  config.target_bytes = "1k";
+  expect_error(ErrorKind::kUsage, {"--target-params", "parameters"}, [&] { exploration(config); });
+  config.target_bytes = "400k";
+  EXPECT_EQ(*exploration(config).limits().params, 100'000);
+}
+
+TEST(TrialBookTest, TellsWhatIsKnownFromWhatIsNot) {
+  const Exploration space = exploration(config_of("vit_mini_28"));
+  Rng rng(1);
+  std::vector<store::StoredTrial> trials;
+  const auto add = [&](store::TrialState state, std::optional<double> reward) {
+    store::StoredTrial trial;
+    trial.number = std::ssize(trials);
+    trial.state = state;
+    trial.reward = reward;
+    trial.facts = proposal_of(space, *space.drawn(rng), "random").facts;
+    trials.push_back(std::move(trial));
+  };
+  add(store::TrialState::kComplete, 0.4);
+  add(store::TrialState::kPruned, 0.9);
+  add(store::TrialState::kFailed, {});
+  add(store::TrialState::kRunning, {});
+  add(store::TrialState::kComplete, 0.6);
+  const History history = history_of(space, trials);
+  ASSERT_EQ(history.tried.size(), 3U);
+  EXPECT_EQ(history.tried[1].reward, 0.9);
+  EXPECT_EQ(history.tried[2].choice, choice_of(space, trials[4]));
+  EXPECT_EQ(history.pending.size(), 2U);
+  const auto best = ranking(trials);
+  ASSERT_EQ(best.size(), 2U) << "those that were stopped early are not compared at the end";
+  EXPECT_EQ(best[0].number, 4);
+  trials[0].curve = {{0, 0.1}, {1, 0.2}};
+  trials[1].curve = {{0, 0.3}};
+  EXPECT_EQ(rewards_after(1, 1, trials), std::vector<double>{0.1});
+  EXPECT_EQ(rewards_after(1, 9, trials), (std::vector<double>{0.1, 0.3}));
+  EXPECT_EQ(rewards_after(2, 9, trials), std::vector<double>{0.2});
+  trials[0].facts.erase("architecture");
+  expect_error(ErrorKind::kData, {"trial 0", "architecture"}, [&] { history_of(space, trials); });
+}
+
+TEST(TrialBookTest, AStudyIsAboutItsNetworkTeacherAndSettingsNotAboutItsLength) {
+  SearchConfig config = config_of("vit_mini_28");
+  const Exploration space = exploration(config);
+  const Json about = study_about(config, space, "fnv1a:1");
+  config.trials = 99;
+  config.bayes.jobs = 3;
+  EXPECT_EQ(study_about(config, space, "fnv1a:1"), about);
+  EXPECT_NE(study_about(config, space, "fnv1a:2"), about);
+  config.target_macs = "0.9x";
+  EXPECT_NE(study_about(config, space, "fnv1a:1"), about);
+}
+
+}  // namespace
+}  // namespace adjoin::search
