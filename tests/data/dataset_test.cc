@@ -86,6 +86,22 @@ TEST(DatasetTest, LimitsDoNotChangeWhatIsSetAside) {
   }
 }
 
+TEST(DatasetTest, WhatASearchSetsAsideIsNoneOfTheValidationImages) {
+  const TempFolder folder;
+  for (int i = 0; i < 20; ++i) write_tree(folder, {"a/" + std::to_string(i) + ".jpg"});
+  const DataOptions options = {.data = folder.path(), .val_fraction = 0.25};
+  const auto val = all_bytes(open_data(options).val);
+  DataOptions searching = options;
+  searching.set_aside = 0.25;
+  const DataSets sets = open_data(searching);
+  EXPECT_EQ(sets.train->size() + sets.val.size(), 15);
+  for (const auto& part : {all_bytes(*sets.train), all_bytes(sets.val)}) {
+    for (const std::string& image : part) {
+      EXPECT_TRUE(std::find(val.begin(), val.end(), image) == val.end());
+    }
+  }
+}
+
 TEST(DatasetTest, LimitsHoldForBothSplits) {
   const DataSets sets = open_data({.data = "synthetic:1x4x4x5", .limit_train = 15, .limit_val = 7});
   EXPECT_EQ(sets.train->size(), 15);

@@ -121,7 +121,11 @@ void check_splits(const DataOptions& options, const Source& source) {
 /// All of both splits.
 DataSets open_splits(const DataOptions& options, const Source& source) {
   if (options.set_aside > 0) {
-    auto [train, val] = divided(limited(source.train(), options.limit_train), options.set_aside);
+    Split all = source.train();
+    if (!source.val && options.val_fraction > 0) {  // those stay out of it
+      all = divided(all, options.val_fraction).first;
+    }
+    auto [train, val] = divided(limited(std::move(all), options.limit_train), options.set_aside);
     return {std::move(train), std::move(val)};
   }
   if (options.val_fraction > 0) {
