@@ -34,58 +34,75 @@ std::string distance(const NetworkView& large, const NetworkView& network) {
   return fmt::format("{:+.2f} points", *network.top1() - *large.top1());
 }
 
+std::string counts_beside(const NetworkView& network) {
+  if (network.macs == 0) return "";
+  return fmt::format("<span>{} parameters</span><span>{} MACs</span>",
+                     short_count(static_cast<double>(network.params)),
+                     short_count(static_cast<double>(network.macs)));
+}
+
+/// What a small network has that the large one has not, and the other way round.
+std::string comparison(const NetworkView& large, const NetworkView& network) {
+  std::string text = "<span>" + distance(large, network) + " to the large network</span>";
+  if (large.macs > 0 && network.macs > 0) {
+    text += fmt::format("<span>{} fewer MACs</span>", times(ratio(large.macs, network.macs)));
+  }
+  if (large.latency_ms && network.latency_ms) {
+    text += fmt::format("<span>{} faster on a CPU</span>",
+                        times(*large.latency_ms / *network.latency_ms));
+  }
+  return text;
+}
+
+std::string card(const NetworkView& network, const std::string& look, const std::string& beside) {
+  return fmt::format("<div class=\"card{}\"><span>{}</span><b>{} %</b><span>top-1</span>{}</div>",
+                     look, escaped(network.name), percent(network.top1()), beside);
+}
+
 std::string cards(const RunView& run) {
   std::string text = "<div class=\"cards\">";
-  const NetworkView& large = run.networks.front();
+  if (run.teacher) text += card(*run.teacher, "", counts_beside(*run.teacher));
   for (size_t i = 0; i < run.networks.size(); ++i) {
     const NetworkView& network = run.networks[i];
-    std::string beside;
-    if (i > 0) {
-      beside += "<span>" + distance(large, network) + " to the large network</span>";
-      if (large.macs > 0 && network.macs > 0) {
-        beside += fmt::format("<span>{} fewer MACs</span>", times(ratio(large.macs, network.macs)));
-      }
-      if (large.latency_ms && network.latency_ms) {
-        beside += fmt::format("<span>{} faster on a CPU</span>",
-                              times(*large.latency_ms / *network.latency_ms));
-      }
-    } else if (network.macs > 0) {
-      beside = fmt::format("<span>{} parameters</span><span>{} MACs</span>",
-                           short_count(static_cast<double>(network.params)),
-                           short_count(static_cast<double>(network.macs)));
-    }
-    text +=
-        fmt::format("<div class=\"card c{}\"><span>{}</span><b>{} %</b><span>top-1</span>{}</div>",
-                    colour(i), escaped(network.name), percent(network.top1()), beside);
+    const bool is_large = &network == &run.large();
+    text += card(network, fmt::format(" c{}", colour(i)),
+                 is_large ? counts_beside(network) : comparison(run.large(), network));
   }
   return text + "</div>";
+}
+
+std::string row(const NetworkView& large, const NetworkView& n, const std::string& look) {
+  std::optional<double> best;
+  for (const Point& point : n.points) best = std::max(best.value_or(point.top1), point.top1);
+  const auto count = [](int64_t value) { return value > 0 ? with_commas(value) : "-"; };
+  return fmt::format(
+      "<tr><td><b{}>{}</b></td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
+      "<td>{}</td><td>{}</td><td>{}</td></tr>",
+      look, escaped(n.name), percent(n.top1()), percent(best),
+      n.points.empty() ? "-" : fmt::format("{:.3f}", n.points.back().loss), count(n.params),
+      count(n.macs),
+      n.macs > 0 && large.macs > 0 ? fmt::format("{:.3f}", 1 / ratio(large.macs, n.macs)) : "-",
+      n.file.empty() ? "-" : short_bytes(static_cast<double>(n.file_bytes)),
+      n.latency_ms ? fmt::format("{:.2f}", *n.latency_ms) : "-");
 }
 
 std::string table(const RunView& run) {
   std::string text =
       "<div class=\"wide\"><table><tr><th>network</th><th>top-1 %</th><th>best %</th><th>loss</th>"
       "<th>parameters</th><th>MACs</th><th>of large</th><th>file</th><th>CPU ms</th></tr>";
-  const NetworkView& large = run.networks.front();
+  if (run.teacher) text += row(run.large(), *run.teacher, "");
   for (size_t i = 0; i < run.networks.size(); ++i) {
-    const NetworkView& n = run.networks[i];
-    std::optional<double> best;
-    for (const Point& point : n.points) best = std::max(best.value_or(point.top1), point.top1);
-    const auto count = [](int64_t value) { return value > 0 ? with_commas(value) : "-"; };
-    text += fmt::format(
-        "<tr><td><b "
-        "class=\"c{}\">{}</b></td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
-        "<td>{}</td><td>{}</td><td>{}</td></tr>",
-        colour(i), escaped(n.name), percent(n.top1()), percent(best),
-        n.points.empty() ? "-" : fmt::format("{:.3f}", n.points.back().loss), count(n.params),
-        count(n.macs),
-        n.macs > 0 && large.macs > 0 ? fmt::format("{:.3f}", 1 / ratio(large.macs, n.macs)) : "-",
-        n.file.empty() ? "-" : short_bytes(static_cast<double>(n.file_bytes)),
-        n.latency_ms ? fmt::format("{:.2f}", *n.latency_ms) : "-");
+    text += row(run.large(), run.networks[i], fmt::format(" class=\"c{}\"", colour(i)));
   }
   return text + "</table></div>";
 }
 
+/// Nothing of networks that were judged once.
 std::string curves(const RunView& run) {
+  const bool has_lines = std::any_of(run.networks.begin(), run.networks.end(),
+                                     [](const NetworkView& one) { return one.points.size() > 1; });
+  if (!has_lines) return "";
+  const Axis epochs{"epoch", false, 0, /*is_whole=*/true};
   std::vector<Series> accuracy, loss;
   for (const NetworkView& network : run.networks) {
     Series tops{network.name, {}}, losses{network.name, {}};
@@ -97,9 +114,9 @@ std::string curves(const RunView& run) {
     accuracy.push_back(std::move(tops));
     loss.push_back(std::move(losses));
   }
-  return "<div class=\"pair\"><div class=\"wide\">" +
-         line_chart(accuracy, {"epoch"}, {"top-1 %, validation", false, 0.5}) +
-         "</div><div class=\"wide\">" + line_chart(loss, {"epoch"}, {"loss, validation"}) +
+  return "<h2>While training</h2><div class=\"pair\"><div class=\"wide\">" +
+         line_chart(accuracy, epochs, {"top-1 %, validation", false, 0.5}) +
+         "</div><div class=\"wide\">" + line_chart(loss, epochs, {"loss, validation"}) +
          "</div></div>";
 }
 
@@ -110,7 +127,7 @@ std::string inspections(const RunView& run) {
 
 std::string architectures(const RunView& run) {
   const NetworkView& large = run.networks.front();
-  if (!large.spec) return "";
+  if (!large.spec || run.teacher) return "";  // what was taught is drawn where it was found
   std::string text = "<h2>Architecture</h2>";
   for (size_t i = run.networks.size() > 1 ? 1 : 0; i < run.networks.size(); ++i) {
     const NetworkView& network = run.networks[i];
@@ -131,6 +148,10 @@ std::string neighbours(const RunView& run, const std::vector<RunView>& others) {
     }
   };
   add(run, "");
+  if (run.teacher && run.teacher->macs > 0) {
+    series.push_back(
+        {run.teacher->name, {{static_cast<double>(run.teacher->macs), *run.teacher->top1()}}});
+  }
   const size_t named = series.size();
   if (named == 0) return "";
   for (const RunView& other : others) {
@@ -238,7 +259,7 @@ std::string html_report(const RunView& run, const std::vector<RunView>& others,
   body += problems(run);
   if (!run.is_empty()) {
     body += "<h2>Networks</h2>" + table(run);
-    body += "<h2>While training</h2>" + curves(run);
+    body += curves(run);
     body += inspections(run);
     body += architectures(run);
   }

@@ -27,9 +27,10 @@ class Reader {
 
   RunView read() {
     read_config();
-    read_log();
-    for (NetworkView& network : view_.networks) read_file(network);
     read_result();
+    result_.contains("finalists") ? read_finalist() : read_log();
+    for (NetworkView& network : view_.networks) read_file(network, network.name + ".safetensors");
+    read_measured();
     read_predictions();
     if (view_.wanted_epochs > view_.epochs) {
       say(fmt::format("{} of {} epochs are finished.", view_.epochs, view_.wanted_epochs));
@@ -112,8 +113,7 @@ class Reader {
     view_.epochs = std::max(view_.epochs, epoch + 1);
   }
 
-  void read_file(NetworkView& network) {
-    const std::string name = network.name + ".safetensors";
+  void read_file(NetworkView& network, const std::string& name) {
     std::error_code failure;
     const auto bytes = fs::file_size(path(name), failure);
     if (failure) return say(fmt::format("There is no {}: its costs are unknown.", name));
@@ -131,17 +131,48 @@ class Reader {
 
   /// What the command measured at its end.
   void read_result() {
-    Json result;
     try {
-      result = read_json_file(path("result.json"), kMostResultBytes);
+      result_ = read_json_file(path("result.json"), kMostResultBytes);
+    } catch (const std::exception&) {  // an unfinished run has none
+    }
+  }
+
+  /// The best of several that were trained in folders of their own, judged by other images there.
+  void read_finalist() {
+    try {
+      const Json& small = result_.at("small");
+      view_.epochs = result_.at("epochs").get<int64_t>();
+      network("small").points = {
+          {view_.epochs - 1, small.at("top1").get<double>(), small.at("loss").get<double>()}};
+    } catch (const std::exception&) {
+      say("result.json does not say what became of its finalists.");
+    }
+  }
+
+  void read_measured() {
+    try {
       for (NetworkView& network : view_.networks) {
-        const Json* found = of_network(result, network.name);
+        const Json* found = of_network(result_, network.name);
         if (found != nullptr && found->contains("latency_ms")) {
           network.latency_ms = found->at("latency_ms").get<double>();
         }
       }
+      read_teacher();
     } catch (const std::exception&) {  // an unfinished run has none
     }
+  }
+
+  /// Of a search whose large network taught the small one and was not trained with it.
+  void read_teacher() {
+    constexpr const char* kFile = "teacher/model.safetensors";
+    const bool is_taught = view_.networks.size() == 1 && view_.networks[0].name == "small";
+    if (!is_taught || !fs::exists(path(kFile))) return;
+    const Json& large = result_.at("large");
+    NetworkView teacher{"large", {}};
+    teacher.points = {{0, large.at("top1").get<double>(), large.at("loss").get<double>()}};
+    if (large.contains("latency_ms")) teacher.latency_ms = large.at("latency_ms").get<double>();
+    read_file(teacher, kFile);
+    view_.teacher = std::move(teacher);
   }
 
   /// What the networks said of single images when the run was complete.
@@ -193,6 +224,7 @@ class Reader {
   }
 
   RunView view_;
+  Json result_ = Json::object();
 };
 
 }  // namespace

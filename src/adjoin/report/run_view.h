@@ -57,10 +57,11 @@ struct ClassView {
 
 struct RunView {
   std::string folder;
-  std::string verb;                   ///< "train", "compress" or "search"
-  Json config;                        ///< null where it could not be read
-  std::string config_text;            ///< as it stands in the file
-  std::vector<NetworkView> networks;  ///< the large one first
+  std::string verb;                    ///< "train", "compress" or "search"
+  Json config;                         ///< null where it could not be read
+  std::string config_text;             ///< as it stands in the file
+  std::vector<NetworkView> networks;   ///< the large one first
+  std::optional<NetworkView> teacher;  ///< a large network that is none of them, but taught them
   std::vector<ClassView> classes;
   std::vector<Sample> samples;
   std::vector<InspectionView> inspections;  ///< not of every epoch
@@ -70,6 +71,9 @@ struct RunView {
   std::vector<std::string> problems;  ///< a sentence each
 
   bool is_empty() const { return networks.empty(); }
+
+  /// What the others are compared with, where there is one.
+  const NetworkView& large() const { return teacher ? *teacher : networks.front(); }
 
   /// A text of the config, or nothing.
   std::string setting(const std::string& key) const;
