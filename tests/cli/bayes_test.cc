@@ -1,8 +1,11 @@
 // adjoin search --method bayes from end to end: families, rewards, processes, kills, refusals.
 #include <fmt/format.h>
 
+#include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <map>
+#include <set>
 
 #include "adjoin/core/place.h"
 #include "cli/train_runs.h"
@@ -142,6 +145,140 @@ TEST(BayesProcessesTest, ShareTheTrialsAndOthersMayJoin) {
   EXPECT_EQ(joined.at("trials"), 2);
 }
 
+/// The processes that a program started.
+std::vector<pid_t> children_of(pid_t program) {
+  std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", program));
+  return {std::istream_iterator<pid_t>(list), {}};
+}
+
+TEST(BayesProcessesTest, AWorkerThatIsKilledLeavesItsTrialToTheOthers) {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  RunningProgram program(
+      ADJOIN_BINARY, bayes("vit_mini_28", run,
+                           {"--jobs", "2", "--trials", "4", "--search-epochs", "30", "--halving",
+                            "0", "--no-retrain", "--json", "--checkpoint-interval", "1"}));
+  const auto is_at_two = [&] {
+    return log_lines(run + "/search/trial-000") > 8 && log_lines(run + "/search/trial-001") > 8;
+  };
+  ASSERT_TRUE(wait_until(program, is_at_two)) << program.wait().err;
+  const std::vector<pid_t> workers = children_of(program.pid());
+  ASSERT_EQ(workers.size(), 1U);
+  kill(workers[0], SIGKILL);
+  const ProgramResult result = program.wait();
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find("worker 1 ended with 137"), std::string::npos) << result.err;
+  const Json json = parse_json(result.out, "stdout");
+  EXPECT_EQ(json.at("states").at("complete"), 4);
+  EXPECT_EQ(json.at("attempts"), 5);
+}
+
+TEST(BayesProcessesTest, StopTogetherAndGoOnTogether) {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  const Words args = bayes("vit_mini_28", run,
+                           {"--jobs", "2", "--search-epochs", "30", "--halving", "0", "--trials",
+                            "4", "--no-retrain", "--resume"});
+  {
+    RunningProgram program(ADJOIN_BINARY, args);
+    ASSERT_TRUE(wait_until(program, [&] { return log_lines(run + "/search/trial-001") > 8; }));
+    const std::vector<pid_t> workers = children_of(program.pid());
+    program.signal(SIGTERM);
+    EXPECT_EQ(program.wait().exit_code, 143);
+    for (const pid_t worker : workers) EXPECT_NE(kill(worker, 0), 0) << "still runs";
+  }
+  const Json result = result_of(args);
+  EXPECT_EQ(result.at("states").at("complete"), 4);
+}
+
+TEST(BayesResumeTest, TrainsTheNewBestWhereMoreTrialsFindOne) {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  // The smaller, the better: a later trial wins sooner or later.
+  const Words more = {"--halving", "0",          "--resume", "--search-epochs",
+                      "1",         "--epochs",   "1",        "--target-macs",
+                      "0.9x",      "--reward-b", "0.001",    "--reward-cost",
+                      "params"};
+  result_of(bayes("vit_mini_28", run, more), {"--trials", "1", "--no-retrain"});
+  EXPECT_FALSE(exists(run + "/small.safetensors"));
+  std::set<int64_t> winners;
+  for (int64_t trials = 1; trials < 10; trials += 2) {
+    const Json result = result_of(bayes("vit_mini_28", run, more),
+                                  {"--trials", std::to_string(trials), "--retrain"});
+    winners.insert(result.at("best").get<int64_t>());
+    EXPECT_EQ(result.at("trials"), trials);
+    EXPECT_EQ(result_of({"cost", run + "/small.safetensors"}).at("macs"), result.at("macs"));
+  }
+  EXPECT_GT(winners.size(), 1U) << "the test needs another seed";
+  result_of(bayes("vit_mini_28", run, more), {"--trials", "9", "--final-training", "adjoined"});
+  EXPECT_TRUE(exists(run + "/large.safetensors"));
+  const Json last =
+      result_of(bayes("vit_mini_28", run, more),
+                {"--trials", "9", "--finalists", "2", "--final-training", "distillation"});
+  EXPECT_EQ(last.at("finalists").size(), 2U);
+  const std::string page = read_file(run + "/report.html");
+  EXPECT_EQ(page.find("class=\"problems\""), std::string::npos);
+  EXPECT_NE(page.find("faster on a CPU"), std::string::npos);
+}
+
+TEST(BayesResumeTest, ATrialOfALostStudyIsBegunAnew) {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  const Words args = bayes("vit_mini_28", run,
+                           {"--trials", "2", "--search-epochs", "30", "--halving", "0", "--resume",
+                            "--no-retrain", "--checkpoint-interval", "1"});
+  {
+    RunningProgram program(ADJOIN_BINARY, args);
+    ASSERT_TRUE(wait_until(program, [&] { return log_lines(run + "/search/trial-000") > 8; }));
+    program.signal(SIGKILL);
+    program.wait();
+  }
+  for (const char* end : {"", "-wal", "-shm"}) {
+    std::filesystem::remove(run + "/study.db" + end);
+  }
+  Words other = args;  // trial 0 is another network then
+  other.insert(other.end(), {"--target-macs", "0.2x"});
+  std::filesystem::remove_all(run + "/teacher");
+  EXPECT_EQ(result_of(other).at("states").at("complete"), 2);
+}
+
+/// Tensors alone.
+void write_without_metadata(const std::string& from, const std::string& to) {
+  const std::string bytes = read_file(from);
+  uint64_t size = 0;
+  std::memcpy(&size, bytes.data(), sizeof size);
+  Json header = Json::parse(bytes.substr(sizeof size, size));
+  header.erase("__metadata__");
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  size_t end = sizeof size + size;
+  size = text.size();
+  std::ofstream file(to, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(&size), sizeof size);
+  file << text << bytes.substr(end);
+}
+
+TEST(BayesTeacherTest, MayBeASpecOfOnesOwnOrAFileWithAName) {
+  const TempFolder folder;
+  std::ofstream(folder / "own.json") << R"({"name": "own", "img_size": 28, "patch_size": 7,
+      "embed_dim": 32, "depth": 3, "heads": 4, "head_dim": 8, "mlp_ratio": 2})";
+  const Words small = {"--trials", "2", "--search-epochs", "1", "--epochs", "1"};
+  const std::string own = folder / "own";
+  const Json first = result_of(bayes(folder / "own.json", own, small));
+  EXPECT_EQ(first.at("architecture").at("blocks").size(), 3U);
+  // Tensors alone, as other programs write them: the name says what they are.
+  result_of({"train", "--model", "vit_mini_28", "--data", "synthetic:1x28x28x10x64", "--epochs",
+             "1", "--limit-val", "16", "--device", "cpu", "--output", folder / "large"});
+  write_without_metadata(folder / "large/model.safetensors", folder / "bare.safetensors");
+  const Json second = result_of(bayes("vit_mini_28", folder / "named", small),
+                                {"--from", folder / "bare.safetensors"});
+  EXPECT_EQ(second.at("large").at("file"), folder / "named/teacher/model.safetensors");
+  EXPECT_EQ(second.at("large").at("top1"),
+            result_of({"evaluate", folder / "large/model.safetensors", "--data",
+                       "synthetic:1x28x28x10x64", "--limit-val", "16"})
+                .at("top1"));
+}
+
 TEST(BayesStudyTest, IsOneThatOptunaOpens) {
   if (run_program(kPython, {"-c", "import optuna"}).exit_code != 0) {
     GTEST_SKIP() << kPython << " has no optuna (tools/install-deps --test)";
@@ -204,6 +341,21 @@ TEST(BayesErrorTest, SaysWhatIsWrongAndTouchesNoStudyOfSomethingElse) {
   expect_refusal({"search", "--join", "--output", run, "--method", "dan", "--model", "vit_mini_28",
                   "--data", "synthetic:1x28x28x10x64"},
                  kUsage, {"--join"});
+  for (const Words& wrong : std::vector<Words>{
+           {"--target-macs", "1x"}, {"--target-params", "1.5x"}, {"--target-bytes", "1G"}}) {
+    expect_refusal(bayes("vit_mini_28", folder / "never", wrong), kUsage,
+                   {wrong[0], "is not below", "of the large network"});
+  }
+  expect_refusal(bayes("vit_mini_28", folder / "never", {"--reset-head"}), kUsage, {"reset_head"});
+  expect_refusal(
+      bayes("vit_mini_28", folder / "never", {"--finalists", "2", "--final-training", "adjoined"}),
+      kUsage, {"finalists", "adjoined"});
+  expect_refusal(bayes("vit_mini_28", folder / "never", {"--small-ce", "0.7"}), kUsage,
+                 {"small_ce", "--final-training adjoined"});
+  expect_refusal(bayes("vit_mini_28", folder / "never", {"--tau-start", "3"}), kUsage,
+                 {"tau_start", "bayes"});
+  expect_refusal(bayes("vit_mini_28", folder / "never", {"--skips", "none,identity"}), kUsage,
+                 {"skips", "alone"});
   // A study that was damaged is left as it is.
   const std::string file = run + "/study.db";
   std::string bytes = read_file(file);

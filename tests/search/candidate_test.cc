@@ -85,7 +85,7 @@ TEST_P(StudentTest, StartsAsASliceOfTheTeacherWithWhatIsNewByItsRule) {
   header.preprocessing = default_preprocessing(large);
   const Weights weights = models::init(large, 7);
   models::save(file, header, weights);
-  SearchConfig config = config_of(GetParam());
+  SearchConfig config = with_teaching(config_of(GetParam()));
   config.bayes.skips = {"circulant"};
   config.bayes.norms = {"res-post"};
   const Exploration space = exploration(config);

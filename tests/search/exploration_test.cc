@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "adjoin/cost/cost.h"
@@ -81,6 +82,33 @@ TEST_P(ExplorationTest, PricesAreTheCostsOfTheNetworks) {
     const Cost counted = cost(derive(large, choice, Geometry::kKept).spec);
     EXPECT_EQ(space.price(choice), (Price{counted.macs.total(), counted.params}));
     choice = i % 10 == 0 ? *space.drawn(rng) : *space.changed(choice, rng);
+  }
+}
+
+TEST_P(ExplorationTest, TheSameNetworkIsTheSameChoice) {
+  const Exploration space(large, {});
+  Rng rng(8);
+  std::map<std::string, Choice> known;
+  Choice choice = space.whole();
+  for (int i = 0; i < 1000; ++i) {
+    choice = i % 10 == 0 ? *space.drawn(rng) : *space.changed(choice, rng);
+    const std::string text = spec_to_json(derive(large, choice, Geometry::kKept).spec).dump();
+    EXPECT_EQ(known.emplace(text, choice).first->second, choice);
+  }
+}
+
+TEST_P(ExplorationTest, ANetworkWithSkipsKeepsThemOnceOrLosesThem) {
+  ModelSpec skipping = large;
+  skipping.skips = {{0, 1}};
+  const Exploration first(large, {});
+  for (const SkipPair& pair : first.pairs()) skipping.skips.push_back({pair.from, pair.to});
+  validate(skipping);
+  const Exploration space(skipping, {});
+  Rng rng(9);
+  for (int i = 0; i < 200; ++i) {
+    const Choice drawn = *space.drawn(rng);
+    validate(derive(skipping, drawn, Geometry::kKept).spec);
+    validate(derive(skipping, *space.changed(drawn, rng), Geometry::kKept).spec);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "adjoin/cli/model_options.h"
 #include "adjoin/cli/run_results.h"
 #include "adjoin/cli/worker_processes.h"
+#include "adjoin/core/atomic_file.h"
 #include "adjoin/core/place.h"
 #include "adjoin/core/rng.h"
 #include "adjoin/core/table.h"
@@ -28,6 +29,9 @@ using search::JudgedBy;
 using store::TrialState;
 
 constexpr const char* kBaseline = "baseline";
+constexpr const char* kSeconds = "seconds";  // of a trial
+constexpr const char* kTeacherSeconds = "teacher_seconds";
+constexpr const char* kBaselineSeconds = "baseline_seconds";
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -43,6 +47,13 @@ void check_alone(const Stages& stages) {
   throw Error(ErrorKind::kUsage,
               "--method bayes: is for processes of their own, not of one group; say --jobs N, or "
               "start others with --join");
+}
+
+void remove_files(const std::string& folder, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    std::error_code ignored;
+    std::filesystem::remove(folder + "/" + name, ignored);
+  }
 }
 
 /// How many trials have come to what.
@@ -67,7 +78,10 @@ double sum_of(const std::vector<store::StoredTrial>& trials, const char* fact) {
 }  // namespace
 
 BayesRun::BayesRun(search::SearchConfig config, std::string folder)
-    : config_(std::move(config)), folder_(std::move(folder)), space_(search::exploration(config_)) {
+    : config_(search::with_teaching(std::move(config))),
+      folder_(std::move(folder)),
+      teacher_(folder_ + "/teacher/model.safetensors"),
+      space_(search::exploration(config_)) {
   train::TrainConfig& training = config_.compress.train;
   training.dtype = train::dtype_name(train::choose_compute(training.device, training.dtype));
 }
@@ -92,20 +106,35 @@ std::pair<train::Job, std::string> BayesRun::first_job(const train::Launch& laun
           fmt::format("one of {} trials", config_.trials)};
 }
 
-std::string BayesRun::teacher_file(const Stages& stages) const {
-  if (!config_.compress.train.from.empty()) return config_.compress.train.from;
-  const std::string folder = folder_ + "/teacher";
-  const std::string file = folder + "/model.safetensors";
-  print_notes({"the teacher is trained first"});
-  stages.run(search::prepare_teacher(config_, stages.launch), folder);
-  return file;
+void BayesRun::write_config() const {
+  AtomicFile file(folder_ + "/config.yaml");
+  file.write(config_yaml(config_));
+  file.commit();
 }
 
-void BayesRun::open_study(const std::string& teacher) {
-  teacher_ = teacher;
-  const std::string hash = models::content_hash(models::load(teacher).weights);
+void BayesRun::open_study(const std::string& teacher_hash) {
   study_ = store::Study::open(folder_ + "/study.db", space_.large().name,
-                              search::study_about(config_, space_, hash));
+                              search::study_about(config_, space_, teacher_hash));
+}
+
+/// The teacher is trained, or is that of --from; one file of it is in the folder, the same for all
+/// processes.
+void BayesRun::begin_study(const Stages& stages) {
+  train::Job job = search::prepare_teacher(config_, stages.launch);
+  if (config_.compress.train.from.empty()) {
+    if (place_at(teacher_) != Place::kFile) print_notes({"the teacher is trained first"});
+    const double seconds = stages.run(std::move(job), folder_ + "/teacher").seconds;
+    open_study(models::content_hash(models::load(teacher_).weights));
+    study_->set_fact(kTeacherSeconds, seconds);
+    return;
+  }
+  const std::string hash = models::content_hash(job.start);
+  open_study(hash);
+  const bool is_there = place_at(teacher_) == Place::kFile &&
+                        models::content_hash(models::load(teacher_).weights) == hash;
+  if (is_there) return;
+  std::filesystem::create_directories(folder_ + "/teacher");
+  models::save(teacher_, job.header, job.start);
 }
 
 /// How the large network does, where rewards look at it.
@@ -122,16 +151,16 @@ void BayesRun::measure_baseline(const Stages& stages) {
     train::Job job =
         search::prepare_student(config_, teacher_, space_.whole(), search::trial_epochs(config_),
                                 Images::kHeldIn, stages.launch);
-    auto losses = std::make_shared<std::map<int64_t, double>>();
     const int64_t epochs = job.config.epochs;
-    job.is_enough = [this, losses, epochs](double time, const train::EpochReport& report) {
+    job.is_enough = [this, epochs](double time, const train::EpochReport& report) {
       Json kept = study_->fact(kBaseline);
       if (!kept.is_object()) kept = Json::object();
       kept[std::to_string(std::llround(time * static_cast<double>(epochs)))] = report.train_loss;
       study_->set_fact(kBaseline, kept);
       return false;
     };
-    stages.run(std::move(job), folder_ + "/search/baseline");
+    const double seconds = stages.go_on(std::move(job), folder_ + "/search/baseline").seconds;
+    study_->set_fact(kBaselineSeconds, seconds);
     const Json kept = study_->fact(kBaseline);
     for (int64_t i = 0; i < epochs; ++i) {
       teacher["losses"].push_back(kept.at(std::to_string(i)));
@@ -160,8 +189,6 @@ bool BayesRun::propose() {
   const int64_t known = std::ssize(trials);
   const int64_t count = std::min(config_.bayes.proposals, config_.trials - known);
   if (count <= 0) return false;
-  const double limit = config_.budget_minutes * 60;
-  if (limit > 0 && sum_of(trials, "seconds") >= limit) return false;
   const auto start = std::chrono::steady_clock::now();
   const search::History history = search::history_of(space_, trials);
   const std::vector<Choice> choices =
@@ -180,21 +207,26 @@ bool BayesRun::propose() {
 std::optional<store::Claim> BayesRun::next_trial(const Stages& stages) {
   while (true) {
     if (stages.stop.received() != 0) throw Stopped{stages.stop.received()};
+    const double limit = config_.budget_minutes * 60;
+    if (limit > 0 && sum_of(study_->trials(), kSeconds) >= limit) return std::nullopt;
     std::optional<store::Claim> claim = study_->claim();
     if (claim || !propose()) return claim;
   }
 }
 
 void BayesRun::clear_weights(const std::string& trial) const {
-  for (const char* name :
-       {"last.ckpt", "small.safetensors", "best.safetensors", "predictions.json"}) {
-    std::error_code ignored;
-    std::filesystem::remove(trial + "/" + name, ignored);
-  }
+  remove_files(trial, {"last.ckpt", "small.safetensors", "best.safetensors", "predictions.json"});
+}
+
+void BayesRun::clear_folder(const std::string& run) const {
+  clear_weights(run);
+  remove_files(run, {"large.safetensors", "log.jsonl", "summary.csv"});
 }
 
 void BayesRun::run_trial(const store::Claim& claim, const Stages& stages) {
   const int64_t number = claim.trial().number;
+  // What lies there before the first attempt is of another study.
+  if (claim.trial().facts.at("attempts") == 1) clear_folder(trial_folder(number));
   const Choice choice = search::choice_of(space_, claim.trial());
   const search::Price price = space_.price(choice);
   const search::Worth worth = this->worth();
@@ -227,20 +259,22 @@ void BayesRun::run_trial(const store::Claim& claim, const Stages& stages) {
     return halving.is_over(done, reward, search::rewards_after(done, number, study_->trials()));
   };
   const std::string folder = trial_folder(number);
+  const auto start = std::chrono::steady_clock::now();
   try {
-    const train::RunResult result = stages.run(std::move(job), folder);
+    const train::RunResult result = stages.go_on(std::move(job), folder);
     const bool is_whole = result.epochs >= epochs;
     if (tops.empty()) throw Error(ErrorKind::kData, folder + ": the study knows no epoch of it");
     const double reward = worth(price, latency, losses, tops);
     study_->finish(number, is_whole ? TrialState::kComplete : TrialState::kPruned, reward,
-                   {{"seconds", result.seconds}});
+                   {{kSeconds, result.seconds}});
     print_notes({fmt::format(
         "trial {}: reward {:.4f}, {:.2f} % with {} MACs{}", number, reward, tops.back(),
         short_count(static_cast<double>(price.macs)),
         is_whole ? "" : fmt::format(", stopped after {} of {} epochs", result.epochs, epochs))});
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kNumeric) throw;
-    study_->finish(number, TrialState::kFailed, std::nan(""), {{"failure", error.what()}});
+    study_->finish(number, TrialState::kFailed, std::nan(""),
+                   {{"failure", error.what()}, {kSeconds, seconds_since(start)}});
     print_notes({fmt::format("trial {}: failed: {}", number, error.what())});
   }
   clear_weights(folder);
@@ -254,12 +288,16 @@ void BayesRun::try_networks(const Stages& stages) {
     others.start({"search", "--join", "--output", folder_, "--progress", "silent"},
                  fmt::format("{}/search/worker-{}.log", folder_, i), threads);
   }
-  if (jobs > 1) torch::set_num_threads(std::min(torch::get_num_threads(), threads));
+  const int all_threads = torch::get_num_threads();
+  if (jobs > 1) torch::set_num_threads(std::min(all_threads, threads));
   while (const auto claim = next_trial(stages)) run_trial(*claim, stages);
-  for (const auto& [worker, code] : others.wait()) {
+  const auto failed = others.wait(stages.stop);
+  if (stages.stop.received() != 0) throw Stopped{stages.stop.received()};
+  for (const auto& [worker, code] : failed) {
     print_notes({fmt::format("warning: worker {} ended with {}; {}/search/worker-{}.log says why",
                              worker + 1, code, folder_, worker + 1)});
   }
+  torch::set_num_threads(all_threads);
   // What a process that died left behind.
   while (const auto claim = next_trial(stages)) run_trial(*claim, stages);
 }
@@ -270,8 +308,11 @@ Json BayesRun::join(const Stages& stages) {
     throw Error(ErrorKind::kUsage,
                 folder_ + ": holds no study yet; start the search there, then join it");
   }
-  const std::string& from = config_.compress.train.from;
-  open_study(from.empty() ? folder_ + "/teacher/model.safetensors" : from);
+  if (place_at(teacher_) != Place::kFile) {
+    throw Error(ErrorKind::kData, teacher_ + ": the teacher of the search is not there");
+  }
+  open_study(models::content_hash(models::load(teacher_).weights));
+  worth();  // refuses where the teacher is still being measured
   int64_t count = 0;
   while (const auto claim = next_trial(stages)) {
     run_trial(*claim, stages);
@@ -282,8 +323,12 @@ Json BayesRun::join(const Stages& stages) {
 
 void BayesRun::search(const Stages& stages) {
   check_alone(stages);
-  open_study(teacher_file(stages));
+  begin_study(stages);
+  write_config();  // what other processes read
   std::filesystem::create_directories(folder_ + "/search");
+  for (const store::StoredTrial& trial : study_->trials()) {
+    if (trial.is_over()) clear_weights(trial_folder(trial.number));  // of a process that died then
+  }
   measure_baseline(stages);
   try_networks(stages);
 }
@@ -294,8 +339,13 @@ Json BayesRun::summary(const store::StoredTrial& best) const {
   const search::Price most = space_.price(space_.whole());
   const Choice choice = search::choice_of(space_, best);
   const search::Price price = space_.price(choice);
-  const double trained = sum_of(trials, "seconds");
+  const double trained = sum_of(trials, kSeconds);
   const double proposed = sum_of(trials, "proposal_seconds");
+  double before = 0;
+  for (const char* fact : {kTeacherSeconds, kBaselineSeconds}) {
+    const Json seconds = study_->fact(fact);
+    before += seconds.is_number() ? seconds.get<double>() : 0;
+  }
   return {
       {"run", folder_},
       {"method", "bayes"},
@@ -308,14 +358,16 @@ Json BayesRun::summary(const store::StoredTrial& best) const {
       {"target", study_->fact("target")},
       {"best", best.number},
       {"reward", *best.reward},
-      {"search_top1", best.facts.value("top1", 0.0)},
+      {"search_top1",
+       {{"large", study_->fact("teacher").at("top1")},
+        {"searched", best.facts.value("top1", 0.0)}}},
       {"macs", price.macs},
       {"params", price.params},
       {"large", {{"macs", most.macs}, {"params", most.params}}},
       {"small", {{"macs", price.macs}, {"params", price.params}}},
       {"proposal_seconds", proposed},
       {"search_seconds", trained + proposed},
-      {"seconds", trained + proposed}};
+      {"seconds", trained + proposed + before}};
 }
 
 Json BayesRun::finish(const Stages& stages) {
@@ -339,9 +391,25 @@ Json BayesRun::finish(const Stages& stages) {
     return result;
   }
   const std::string exported = folder_ + "/small.onnx";
-  checked_export(models::load(file), exported, {}, stages.stop);
-  result["small"]["onnx"] = exported;
+  try {
+    checked_export(models::load(file), exported, {}, stages.stop);
+    result["small"]["onnx"] = exported;
+  } catch (const Error& error) {  // hours of training are not lost for it
+    result["small"]["onnx"] = nullptr;
+    print_notes({fmt::format("warning: small.onnx is not written: {}", error.what())});
+  }
   return result;
+}
+
+/// Takes care that a final training in `folder` goes on only if it is of this trial and kind.
+void BayesRun::claim_folder(const std::string& folder, const store::StoredTrial& trial,
+                            std::string_view kind) {
+  const std::string fact = "final:" + folder.substr(folder_.size());
+  const Json about = {{"trial", trial.number}, {"training", std::string(kind)}};
+  const Json before = study_->fact(fact);
+  if (before == about) return;
+  clear_folder(folder);
+  study_->set_fact(fact, about);
 }
 
 Json BayesRun::train_adjoined(const store::StoredTrial& best, const Stages& stages) {
@@ -349,6 +417,7 @@ Json BayesRun::train_adjoined(const store::StoredTrial& best, const Stages& stag
       search::prepare_adjoined(config_, teacher_, search::choice_of(space_, best), stages.launch);
   const ModelSpec large = job.header.spec;
   const ModelSpec small = job.inner[0].derived.spec;
+  claim_folder(folder_, best, "adjoined");
   const train::RunResult trained = stages.run(std::move(job), folder_);
   Json result = summary(best);
   result["large"] = network_json(large, trained.evaluations[0], folder_ + "/large.safetensors");
@@ -363,6 +432,7 @@ Json BayesRun::train_finalists(const std::vector<store::StoredTrial>& best, cons
   const int64_t epochs = config_.compress.train.epochs;
   const auto trained = [&](const store::StoredTrial& trial, Images images,
                            const std::string& folder) {
+    claim_folder(folder, trial, "distillation");
     return stages.run(search::prepare_student(config_, teacher_, search::choice_of(space_, trial),
                                               epochs, images, stages.launch),
                       folder);
@@ -387,8 +457,9 @@ Json BayesRun::train_finalists(const std::vector<store::StoredTrial>& best, cons
       if (top1 > top) winner = i;
       top = std::max(top, top1);
     }
-    std::filesystem::copy_file(finalists[winner].at("file").get<std::string>(), file,
-                               std::filesystem::copy_options::overwrite_existing);
+    claim_folder(folder_, best[winner], "finalist");
+    const models::Model won = models::load(finalists[winner].at("file").get<std::string>());
+    models::save(file, won.header, won.weights);
     search::write_architecture(folder_, space_.large(), search::choice_of(space_, best[winner]));
     study_->set_fact("best", best[winner].number);
   }
@@ -421,6 +492,10 @@ void print_bayes_result(const Json& run) {
       states.at("stopped").get<int64_t>(), states.at("failed").get<int64_t>(),
       100 * run.at("proposal_seconds").get<double>() /
           std::max(run.at("search_seconds").get<double>(), 1e-9));
+  for (const Json& finalist : run.value("finalists", Json::array())) {
+    fmt::print("trial {}, trained in full: {:.2f} % of the images set aside\n",
+               finalist.at("trial").get<int64_t>(), finalist.at("top1_set_aside").get<double>());
+  }
   std::string text = fmt::format(
       "{}/architecture.json: trial {}, {} of {} blocks, {} skips, {} MACs ({:.3f} of the large "
       "network's)",

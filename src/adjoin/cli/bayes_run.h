@@ -35,8 +35,9 @@ class BayesRun {
   Json join(const Stages& stages);
 
  private:
-  void open_study(const std::string& teacher);
-  std::string teacher_file(const Stages& stages) const;
+  void begin_study(const Stages& stages);
+  void open_study(const std::string& teacher_hash);
+  void write_config() const;
   void measure_baseline(const Stages& stages);
   search::Worth worth() const;
   void try_networks(const Stages& stages);
@@ -44,6 +45,9 @@ class BayesRun {
   bool propose();
   void run_trial(const store::Claim& claim, const Stages& stages);
   void clear_weights(const std::string& trial) const;
+  void clear_folder(const std::string& run) const;
+  void claim_folder(const std::string& folder, const store::StoredTrial& trial,
+                    std::string_view kind);
   Json train_finalists(const std::vector<store::StoredTrial>& best, const Stages& stages);
   Json train_adjoined(const store::StoredTrial& best, const Stages& stages);
   Json summary(const store::StoredTrial& best) const;
@@ -52,8 +56,8 @@ class BayesRun {
 
   search::SearchConfig config_;
   std::string folder_;
+  std::string teacher_;  // the large network's file, in the folder
   search::Exploration space_;
-  std::string teacher_;
   std::optional<store::Study> study_;
 };
 

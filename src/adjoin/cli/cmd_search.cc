@@ -349,6 +349,9 @@ int run_search(Args args) {
                "bayes: run trials of the search in --output beside the process that began it");
   ConfigFlags flags(app, SearchConfig{}, flag_options());
   if (!parse(app, args)) return 0;
+  if (is_joined && (run_flags.output.empty() || !run_flags.seeds.empty())) {
+    throw Error(ErrorKind::kUsage, "--join needs --output DIR, one search to join");
+  }
   run_flags.is_resumed = run_flags.is_resumed || is_joined;
   const auto config = [&](const std::string& folder, std::optional<int64_t> seed) {
     auto whole = resolved<SearchConfig>(

@@ -92,9 +92,10 @@ class OneRun {
     print_json(json);
   }
 
-  train::RunResult run(const StopSignal& stop) {
+  /// `may_exist`: whether a run that began in the folder goes on.
+  train::RunResult run(const StopSignal& stop, bool may_exist) {
     std::optional<train::RunFolder> folder;
-    if (group_.is_first()) folder.emplace(output_, flags_.is_resumed);
+    if (group_.is_first()) folder.emplace(output_, may_exist);
     train::RunOptions options;
     options.checkpoint = checkpoint(folder);
     if (folder) folder->write("config.yaml", job_.config_text);
@@ -216,16 +217,19 @@ class Runs {
 
   Json run(const std::string& folder, std::optional<int64_t> seed) {
     if (command_.before) {
-      const auto train = [&](train::Job job, const std::string& where) {
-        OneRun stage = one(folder, where, std::move(job));
-        return finished(stage);
+      const auto stage = [&](bool may_exist) {
+        return [this, may_exist, &folder](train::Job job, const std::string& where) {
+          OneRun run = one(folder, where, std::move(job));
+          return finished(run, may_exist);
+        };
       };
-      const std::optional<Json> result = command_.before(
-          {folder, seed, launch_, is_first(), stop_, flags_.progress_style(), train});
+      const std::optional<Json> result =
+          command_.before({folder, seed, launch_, is_first(), stop_, flags_.progress_style(),
+                           stage(flags_.is_resumed), stage(true)});
       if (result) return *result;
     }
     OneRun last = one(folder, folder, command_.prepare(folder, seed, launch_));
-    const train::RunResult result = finished(last);
+    const train::RunResult result = finished(last, flags_.is_resumed);
     return is_first() ? last.json(result) : Json();
   }
 
@@ -236,8 +240,8 @@ class Runs {
     return {flags_, command_, whole, folder, std::move(job), *group_};
   }
 
-  train::RunResult finished(OneRun& one) {
-    train::RunResult result = one.run(stop_);
+  train::RunResult finished(OneRun& one, bool may_exist) {
+    train::RunResult result = one.run(stop_, may_exist);
     if (result.stopped_by != 0) throw Stopped{result.stopped_by};
     return result;
   }

@@ -64,8 +64,9 @@ struct Stages {
   bool is_first = true;  ///< of several processes
   const StopSignal& stop;
   ProgressStyle progress = ProgressStyle::kAuto;
-  /// Trains in a folder: a run that began there goes on where --resume is given.
-  std::function<train::RunResult(train::Job job, const std::string& folder)> run;
+  using Run = std::function<train::RunResult(train::Job job, const std::string& folder)>;
+  Run run;    ///< trains in a folder: a run that began there goes on where --resume is given
+  Run go_on;  ///< the same, and one that began there goes on in any case
 };
 
 /// What a command adds to the run itself.

@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
+#include <utility>
 
 #include "adjoin/core/error.h"
 
@@ -58,6 +61,7 @@ void WorkerProcesses::start(const std::vector<std::string>& args, const std::str
   if (process == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);  // NOLINT(*-vararg)
     if (getppid() != parent) _exit(143);
+    setpgid(0, 0);  // Ctrl-C is for the first process, which tells the others
     dup2(out, STDOUT_FILENO);
     dup2(out, STDERR_FILENO);
     execve("/proc/self/exe", pointers.data(), environment.data());
@@ -67,9 +71,18 @@ void WorkerProcesses::start(const std::vector<std::string>& args, const std::str
   running_.push_back(process);
 }
 
-std::vector<std::pair<size_t, int>> WorkerProcesses::wait() {
+std::vector<std::pair<size_t, int>> WorkerProcesses::wait(const StopSignal& stop) {
+  constexpr auto kPause = std::chrono::milliseconds(20);
   std::vector<std::pair<size_t, int>> failed;
+  bool is_asked = false;
   for (size_t i = 0; i < running_.size(); ++i) {
+    siginfo_t ended{};
+    while (waitid(P_PID, static_cast<id_t>(running_[i]), &ended, WEXITED | WNOHANG | WNOWAIT) ==
+               0 &&
+           ended.si_pid == 0) {
+      if (stop.received() != 0 && !std::exchange(is_asked, true)) ask_to_stop(i);
+      std::this_thread::sleep_for(kPause);
+    }
     const int code = waited(running_[i]);
     if (code != 0) failed.emplace_back(i, code);
   }
@@ -77,8 +90,12 @@ std::vector<std::pair<size_t, int>> WorkerProcesses::wait() {
   return failed;
 }
 
+void WorkerProcesses::ask_to_stop(size_t first) const {
+  for (size_t i = first; i < running_.size(); ++i) kill(running_[i], SIGTERM);
+}
+
 WorkerProcesses::~WorkerProcesses() {
-  for (const pid_t process : running_) kill(process, SIGTERM);
+  ask_to_stop(0);
   for (const pid_t process : running_) waited(process);
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "adjoin/core/signals.h"
+
 namespace adjoin::cli {
 
 class WorkerProcesses {
@@ -21,10 +23,13 @@ class WorkerProcesses {
   /// with, unless OMP_NUM_THREADS says so already.
   void start(const std::vector<std::string>& args, const std::string& log, int threads);
 
-  /// Waits for all; those that failed, by number from 0 with their exit code.
-  std::vector<std::pair<size_t, int>> wait();
+  /// Waits for all; those that failed, by number from 0 with their exit code. When this process is
+  /// to stop they are asked to, too.
+  std::vector<std::pair<size_t, int>> wait(const StopSignal& stop);
 
  private:
+  void ask_to_stop(size_t first) const;
+
   std::vector<pid_t> running_;
 };
 

@@ -6,7 +6,6 @@
 
 #include "adjoin/core/error.h"
 #include "adjoin/data/subset.h"
-#include "adjoin/models/init.h"
 #include "adjoin/models/slice.h"
 #include "adjoin/spec/chosen_part.h"
 
@@ -120,11 +119,7 @@ std::vector<train::InnerNetwork> inner_networks(const CompressConfig& config,
   std::vector<train::InnerNetwork> result;
   for (auto& [name, part] : parts) {
     train::InnerNetwork network{name, std::move(part), {}};
-    for (const Source& source : network.derived.sources) {  // what the large network lacks
-      if (source.slice) continue;
-      network.own.set(source.tensor.name,
-                      models::init_tensor(source.tensor, static_cast<uint64_t>(config.train.seed)));
-    }
+    network.own = models::fresh_tensors(network.derived, static_cast<uint64_t>(config.train.seed));
     result.push_back(config.separate_norms ? with_own_norms(std::move(network), start)
                                            : std::move(network));
   }

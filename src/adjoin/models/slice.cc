@@ -38,6 +38,14 @@ Weights views(const Derived& derived, const Weights& large, const Weights& own) 
   return small;
 }
 
+Weights fresh_tensors(const Derived& derived, uint64_t seed) {
+  Weights own;
+  for (const auto& [info, slice] : derived.sources) {
+    if (!slice) own.set(info.name, init_tensor(info, seed));
+  }
+  return own;
+}
+
 Weights plain(const Derived& derived, const Weights& views) {
   Weights small;
   for (const auto& [info, slice] : derived.sources) {

@@ -13,6 +13,9 @@ namespace adjoin::models {
 /// `own`; those it lacks start by their init rule.
 Weights views(const Derived& derived, const Weights& large, const Weights& own = {});
 
+/// What the large network lacks, by its init rules.
+Weights fresh_tensors(const Derived& derived, uint64_t seed);
+
 /// Views as plain tensors of the shapes of tensors(derived.spec), sharing nothing.
 Weights plain(const Derived& derived, const Weights& views);
 

@@ -43,6 +43,11 @@ inline constexpr auto kEnumNames<search::FinalTraining> =
 
 namespace adjoin::search {
 
+/// Fields that may differ when a study goes on: how long, by how many processes, and what is done
+/// with what it finds.
+inline constexpr auto kMayChange = std::to_array<const char*>(
+    {"trials", "budget_minutes", "jobs", "finalists", "final_training", "retrain"});
+
 struct BayesOptions {
   Proposer proposer = Proposer::kEmbedding;
   int64_t proposals = 8;

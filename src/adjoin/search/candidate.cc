@@ -28,7 +28,11 @@ std::vector<Kind> kinds(const std::vector<std::string>& names, const std::string
 }
 
 ExplorationOptions exploration_options(const BayesOptions& options) {
-  const bool has_none = options.skips == std::vector<std::string>{"none"};
+  const bool has_none =
+      std::find(options.skips.begin(), options.skips.end(), "none") != options.skips.end();
+  if (has_none && options.skips.size() > 1) {
+    throw Error(ErrorKind::kConfig, "skips: none stands alone, or is left out");
+  }
   return {kinds<NormPlacement>(options.norms, "norms"),
           has_none ? std::vector<SkipKind>() : kinds<SkipKind>(options.skips, "skips")};
 }
@@ -40,18 +44,30 @@ train::TrainConfig untaught(const SearchConfig& config) {
   return result;
 }
 
+/// The same from the file `teacher`, of which the run itself wrote all that changes of the model
+/// say.
+train::TrainConfig begun_with(train::TrainConfig training, const std::string& teacher) {
+  if (teacher == training.from) return training;
+  training.from = teacher;
+  training.model.clear();
+  training.set.clear();
+  return training;
+}
+
 /// The large network in `teacher` as start and as teacher.
 train::TrainConfig taught(const SearchConfig& config, const std::string& teacher) {
-  train::TrainConfig result = config.compress.train;
-  result.from = teacher;
+  train::TrainConfig result = begun_with(config.compress.train, teacher);
   result.teacher = teacher;
-  if (result.distillation == train::DistillationKind::kNone) {
-    result.distillation = train::DistillationKind::kMse;
-  }
   return result;
 }
 
 }  // namespace
+
+SearchConfig with_teaching(SearchConfig config) {
+  train::DistillationKind& kind = config.compress.train.distillation;
+  if (kind == train::DistillationKind::kNone) kind = train::DistillationKind::kMse;
+  return config;
+}
 
 Exploration exploration(const SearchConfig& config) {
   check(config);
@@ -83,13 +99,8 @@ train::Job prepare_student(const SearchConfig& config, const std::string& teache
   ordering.train.from = teacher;
   const Weights whole = compress::ordered_start(job, ordering);
   const Derived small = derive(job.header.spec, choice, Geometry::kKept);
-  Weights own;
-  for (const Source& source : small.sources) {
-    if (source.slice) continue;
-    own.set(source.tensor.name,
-            models::init_tensor(source.tensor, static_cast<uint64_t>(training.seed)));
-  }
-  job.start = models::copies(small, whole, own);
+  job.start = models::copies(small, whole,
+                             models::fresh_tensors(small, static_cast<uint64_t>(training.seed)));
   job.header.spec = small.spec;
   job.name = "small";
   set_search_config(job, config);
@@ -99,31 +110,20 @@ train::Job prepare_student(const SearchConfig& config, const std::string& teache
 train::Job prepare_adjoined(const SearchConfig& config, const std::string& teacher,
                             const Choice& choice, const train::Launch& launch) {
   compress::CompressConfig training = config.compress;
-  training.train = untaught(config);
-  training.train.from = teacher;
+  training.train = begun_with(untaught(config), teacher);
   train::Job job = compress::prepare(training, launch, choice);
   set_search_config(job, config);
   return job;
 }
 
-int64_t trial_epochs(const SearchConfig& config) {
-  if (config.search_epochs > 0) return config.search_epochs;
-  return std::max<int64_t>(config.compress.train.epochs / 10, 1);
-}
-
 train::Evaluation judged(const SearchConfig& config, const std::string& file, JudgedBy by,
                          const train::Launch& launch) {
-  const train::TrainConfig& training = config.compress.train;
+  train::TrainConfig training = config.compress.train;
+  if (by == JudgedBy::kSetAside) training.set_aside = config.search_fraction;
   const train::Compute compute =
       train::choose_compute(training.device, training.dtype, launch.local_rank);
   const models::Model model = models::load(file);
-  data::DataOptions options;
-  options.data = training.data;
-  options.val_fraction = training.val_fraction;
-  options.limit_train = training.limit_train;
-  options.limit_val = training.limit_val;
-  if (by == JudgedBy::kSetAside) options.set_aside = config.search_fraction;
-  data::DataSets sets = data::open_data(options);
+  data::DataSets sets = train::open_images(training);
   train::check_classes(model.header, sets.val, file);
   train::Group alone;
   data::Loader loader(

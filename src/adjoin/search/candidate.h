@@ -11,11 +11,14 @@
 
 namespace adjoin::search {
 
+/// The config with what it leaves unsaid: how trials are taught.
+SearchConfig with_teaching(SearchConfig config);
+
 /// What may be chosen, and what it may cost. Error(kUsage) when nothing is within the limits.
 Exploration exploration(const SearchConfig& config);
 
-/// The training of the large network, where none is given with --from. Images that the search is
-/// judged by are set aside.
+/// The training of the large network; where one is given with --from, its weights are the start.
+/// Images that the search is judged by are set aside.
 train::Job prepare_teacher(const SearchConfig& config, const train::Launch& launch);
 
 /// Which images a network is trained on: all, or those that are not set aside.
@@ -30,9 +33,6 @@ train::Job prepare_student(const SearchConfig& config, const std::string& teache
 /// Together with the large network, as `adjoin compress` does.
 train::Job prepare_adjoined(const SearchConfig& config, const std::string& teacher,
                             const Choice& choice, const train::Launch& launch);
-
-/// Epochs of a trial: --search-epochs, or a tenth of --epochs.
-int64_t trial_epochs(const SearchConfig& config);
 
 /// How a model file does on the images set aside, or on the validation split.
 enum class JudgedBy { kSetAside, kValidation };

@@ -77,7 +77,7 @@ void fields(Visitor& visit, SearchConfig& config) {
   fields(visit, config.dan);
   visit("trials", config.trials, Range{1, 1e6}, "random, evolve, bayes: networks that are tried");
   visit("budget_minutes", config.budget_minutes, Range{0, 1e9},
-        "random, evolve, bayes: begin no trial after so long; 0: no limit");
+        "random, evolve, bayes: begin no trial when the others took so long together; 0: no limit");
   fields(visit, config.bayes);
   visit("score", config.score, {},
         "random, evolve: networks are not trained but judged by this proxy (docs/rank.md)");

@@ -16,21 +16,18 @@ namespace {
 constexpr auto kRemoved = std::to_array<double>({0.3, 0.4, 0.5, 0.6, 0.7});
 constexpr auto kSkipped = std::to_array<double>({0.003, 0.005, 0.01, 0.03, 0.05});
 constexpr int kMostDraws = 300;
-constexpr int64_t kUnits = 8;  // hidden units come in eights, where there are that many
+constexpr int64_t kUnits = 8;
 
 template <class List>
 double one_of(const List& list, Rng& rng) {
   return list[static_cast<size_t>(rng.below(std::ssize(list)))];
 }
 
-int64_t unit_of(int64_t hidden) { return hidden % kUnits == 0 ? kUnits : 1; }
-
-/// Skips whose blocks are both there.
-void drop_dangling(Choice& choice) {
-  std::erase_if(choice.skips, [&](const Skip& skip) {
-    return !choice.blocks[static_cast<size_t>(skip.from)].keep ||
-           !choice.blocks[static_cast<size_t>(skip.to)].keep;
-  });
+/// Whether it was there.
+bool remove_skip(Choice& choice, const SkipPair& pair) {
+  return std::erase_if(choice.skips, [&](const Skip& skip) {
+           return skip.from == pair.from && skip.to == pair.to;
+         }) > 0;
 }
 
 int64_t kept(const Choice& choice) {
@@ -39,6 +36,8 @@ int64_t kept(const Choice& choice) {
 }
 
 }  // namespace
+
+int64_t hidden_unit(int64_t hidden) { return hidden % kUnits == 0 ? kUnits : 1; }
 
 Exploration::Exploration(ModelSpec large, Target limits, ExplorationOptions options)
     : large_(std::move(large)),
@@ -63,7 +62,7 @@ void Exploration::shrink(BlockChoice& block, size_t index, Rng& rng) const {
     return std::max<int64_t>(1, std::llround(std::ceil(rng.uniform() * static_cast<double>(all))));
   };
   block.heads = share(whole.heads);
-  const int64_t unit = unit_of(whole.hidden);
+  const int64_t unit = hidden_unit(whole.hidden);
   block.hidden = unit * share(whole.hidden / unit);
 }
 
@@ -78,11 +77,32 @@ Choice Exploration::any(Rng& rng) const {
   if (kept(choice) == 0)
     choice.blocks[static_cast<size_t>(rng.below(std::ssize(choice.blocks)))].keep = true;
   for (const SkipPair& pair : pairs_) {
-    if (rng.chance(skipped)) choice.skips.push_back(skip_over(pair, rng));
+    if (!rng.chance(skipped)) continue;
+    remove_skip(choice, pair);
+    choice.skips.push_back(skip_over(pair, rng));
   }
-  drop_dangling(choice);
   set_norm(choice, rng);
+  tidy(choice);
   return choice;
+}
+
+void Exploration::tidy(Choice& choice) const {
+  const auto is_there = [&](int64_t block) {
+    return choice.blocks[static_cast<size_t>(block)].keep;
+  };
+  std::erase_if(choice.skips,
+                [&](const Skip& skip) { return !is_there(skip.from) || !is_there(skip.to); });
+  std::sort(choice.skips.begin(), choice.skips.end(), [](const Skip& a, const Skip& b) {
+    return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+  });
+  for (size_t i = 0; i < blocks(); ++i) {
+    BlockChoice& block = choice.blocks[i];
+    if (block.keep) continue;
+    const NormPlacement norm = block.norm;  // one for all blocks, there or not
+    block = whole_.blocks[i];
+    block.keep = false;
+    block.norm = norm;
+  }
 }
 
 Skip Exploration::skip_over(const SkipPair& pair, Rng& rng) const {
@@ -101,10 +121,11 @@ Choice Exploration::smallest(size_t block) const {
   choice.skips.clear();
   for (size_t i = 0; i < blocks(); ++i) choice.blocks[i].keep = i == block;
   choice.blocks[block].heads = 1;
-  choice.blocks[block].hidden = unit_of(whole_.blocks[block].hidden);
+  choice.blocks[block].hidden = hidden_unit(whole_.blocks[block].hidden);
   if (!options_.norms.empty()) {
     for (BlockChoice& one : choice.blocks) one.norm = options_.norms.front();
   }
+  tidy(choice);
   return choice;
 }
 
@@ -123,11 +144,12 @@ std::optional<Choice> Exploration::cut(Choice choice, Rng& rng) const {
     const auto index = static_cast<size_t>(rng.below(std::ssize(choice.blocks)));
     BlockChoice& block = choice.blocks[index];
     if (!block.keep) continue;
-    const int64_t unit = unit_of(block.hidden);
+    const int64_t unit = hidden_unit(block.hidden);
     if (kept(choice) > 1 && rng.chance(0.3)) block.keep = false;
     block.heads = std::max<int64_t>(1, block.heads / 2);
     block.hidden = std::max(unit, block.hidden / 2 / unit * unit);
     choice.skips.clear();
+    tidy(choice);
   }
   for (size_t i = 0; i < blocks(); ++i) {
     choice = smallest(i);
@@ -152,18 +174,16 @@ void Exploration::change(Choice& choice, Rng& rng) const {
   if (what == 0) {
     if (block.keep && kept(choice) == 1) return;
     block.keep = !block.keep;
+    if (block.keep) shrink(block, index, rng);
   } else if (what < 3) {
     BlockChoice other = block;
     shrink(other, index, rng);
     (what == 1 ? block.heads : block.hidden) = what == 1 ? other.heads : other.hidden;
   } else {
     const SkipPair pair = pairs_[static_cast<size_t>(rng.below(std::ssize(pairs_)))];
-    const auto removed = std::erase_if(choice.skips, [&](const Skip& skip) {
-      return skip.from == pair.from && skip.to == pair.to;
-    });
-    if (removed == 0) choice.skips.push_back(skip_over(pair, rng));
+    if (!remove_skip(choice, pair)) choice.skips.push_back(skip_over(pair, rng));
   }
-  drop_dangling(choice);
+  tidy(choice);
 }
 
 std::optional<Choice> Exploration::changed(const Choice& choice, Rng& rng) const {
@@ -186,6 +206,16 @@ std::string feasible_text(const Exploration& space) {
 }
 
 void check_feasible(const Exploration& space) {
+  const Price large = space.price(space.whole());
+  const auto check_below = [&](const char* flag, const std::optional<int64_t>& limit, int64_t all) {
+    if (!limit || *limit < all) return;
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{}: {} is not below the {} of the large network; {}", flag,
+                            short_count(static_cast<double>(*limit)),
+                            short_count(static_cast<double>(all)), feasible_text(space)));
+  };
+  check_below("--target-macs", space.limits().macs, large.macs);
+  check_below("--target-params or --target-bytes", space.limits().params, large.params);
   Rng rng(0);
   if (space.drawn(rng)) return;
   const Target& limits = space.limits();
@@ -193,8 +223,8 @@ void check_feasible(const Exploration& space) {
   const bool is_macs = limits.macs && *limits.macs < least.macs;
   const bool is_params = limits.params && *limits.params < least.params;
   const char* const flag = is_macs     ? "--target-macs"
-                           : is_params ? "--target-params"
-                                       : "--target-macs and --target-params";
+                           : is_params ? "--target-params or --target-bytes"
+                                       : "the targets together";
   throw Error(ErrorKind::kUsage,
               fmt::format("{}: no network can be that small; {}", flag, feasible_text(space)));
 }

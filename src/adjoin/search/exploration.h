@@ -20,6 +20,9 @@ struct SkipPair {
   int64_t to = 0;
 };
 
+/// Hidden units come in eights where they all do.
+int64_t hidden_unit(int64_t hidden);
+
 /// What may be chosen besides blocks, heads and hidden units.
 struct ExplorationOptions {
   std::vector<NormPlacement> norms = {};                ///< one for all blocks; empty: as they are
@@ -57,6 +60,9 @@ class Exploration {
   Choice any(Rng& rng) const;
   std::optional<Choice> cut(Choice choice, Rng& rng) const;
   Choice smallest(size_t block) const;
+  /// One way to write a network: no skips to or from removed blocks, in order, and nothing said of
+  /// what is removed.
+  void tidy(Choice& choice) const;
   Skip skip_over(const SkipPair& pair, Rng& rng) const;
   void set_norm(Choice& choice, Rng& rng) const;
   void change(Choice& choice, Rng& rng) const;
@@ -70,7 +76,7 @@ class Exploration {
   std::vector<SkipPair> pairs_;
 };
 
-/// Error(kUsage), with the range, when no network is within the limits.
+/// Error(kUsage), with the range, when no network is within the limits, or the large one is.
 void check_feasible(const Exploration& space);
 
 /// "vit_mini_32 with blocks removed: 0.9 M to 272 M MACs, 10 k to 4.2 M parameters".

@@ -14,8 +14,31 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorKind::kConfig, message); }
 
+/// Refuses what is not as it is by default.
+void check_unsaid(const Json& fields, const Json& defaults, const std::string& why) {
+  for (const auto& [field, value] : fields.items()) {
+    if (value != defaults.at(field)) {
+      refuse(fmt::format("{}: is not for the method bayes, {}", field, why));
+    }
+  }
+}
+
+/// Fields of adjoined training that those of plain training lack, and that no trial reads.
+Json adjoined_fields(const compress::CompressConfig& config) {
+  Json fields = to_json(config);
+  const Json plain = to_json(config.train);
+  for (const auto& [field, value] : plain.items()) fields.erase(field);
+  for (const char* field : {"order", "order_images"}) fields.erase(field);
+  return fields;
+}
+
 /// Fields that mean nothing to --method bayes are refused rather than left out.
 void check_bayes(const SearchConfig& config) {
+  check_unsaid(to_json(config.dan), to_json(DanOptions{}), "which learns no mixture");
+  if (config.bayes.final_training != FinalTraining::kAdjoined) {
+    check_unsaid(adjoined_fields(config.compress), adjoined_fields({}),
+                 "unless --final-training adjoined");
+  }
   const auto refuse_field = [](const char* field, const char* why) {
     refuse(fmt::format("{}: is not for the method bayes, {}", field, why));
   };
@@ -23,6 +46,12 @@ void check_bayes(const SearchConfig& config) {
   if (!config.candidates.empty()) refuse_field("candidates", "which chooses any width");
   if (!config.compress.train.teacher.empty()) {
     refuse_field("teacher", "whose teacher is the large network; give it by --from");
+  }
+  if (config.compress.train.reset_head) {
+    refuse_field("reset_head", "whose teacher must know the classes; train it on them first");
+  }
+  if (config.bayes.finalists > 1 && config.bayes.final_training == FinalTraining::kAdjoined) {
+    refuse("finalists: are trained by distillation; adjoined training is for one");
   }
 }
 
@@ -33,9 +62,7 @@ train::TrainConfig search_training(const SearchConfig& config) {
     result.data = config.search_data;
     result.reset_head = true;
   }
-  const bool is_trial = config.method != Method::kDan;
-  const int64_t unsaid = is_trial ? std::max<int64_t>(result.epochs / 10, 1) : result.epochs;
-  result.epochs = config.search_epochs > 0 ? config.search_epochs : unsaid;
+  result.epochs = trial_epochs(config);
   result.set_aside = config.search_fraction;
   return result;
 }
@@ -93,8 +120,13 @@ void set_search_config(train::Job& job, const SearchConfig& config) {
   resolved.compress.train.dtype = job.config.dtype;
   set_config(job, resolved);
   if (config.method != Method::kBayes) return;
-  // A study may go on for longer, or by more processes.
-  for (const char* field : {"trials", "budget_minutes", "jobs"}) job.whole_config.erase(field);
+  for (const char* field : kMayChange) job.whole_config.erase(field);
+}
+
+int64_t trial_epochs(const SearchConfig& config) {
+  if (config.search_epochs > 0) return config.search_epochs;
+  const int64_t epochs = config.compress.train.epochs;
+  return config.method == Method::kDan ? epochs : std::max<int64_t>(epochs / 10, 1);
 }
 
 void check(const SearchConfig& config) {

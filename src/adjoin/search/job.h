@@ -20,6 +20,9 @@ struct Question {
 /// What a config says that a network may cost.
 Target stated_target(const SearchConfig& config, const ModelSpec& large);
 
+/// Epochs of a search, or of each of its trials.
+int64_t trial_epochs(const SearchConfig& config);
+
 /// Every run of a search has the config of the whole.
 void set_search_config(train::Job& job, const SearchConfig& config);
 

@@ -15,27 +15,26 @@
 namespace adjoin::search {
 namespace {
 
-/// Fields that say how long and where a study goes on, or what is done with what it finds.
-bool is_of_the_way(const std::string& field) {
-  constexpr auto kFields = std::to_array<std::string_view>(
-      {"trials", "budget_minutes", "jobs", "finalists", "final_training", "retrain"});
-  return std::find(kFields.begin(), kFields.end(), field) != kFields.end();
-}
-
 /// Parameters in the order of the blocks, as Optuna shows them.
 std::vector<store::Parameter> parameters_of(const Exploration& space, const Choice& choice) {
   std::vector<store::Parameter> result;
   const std::vector<PlacedBlock> placed = placed_blocks(space.large());
   for (size_t i = 0; i < placed.size(); ++i) {
     const BlockChoice& block = choice.blocks[i];
-    const auto number = [&](const char* what, int64_t value, int64_t most) {
-      result.push_back(
-          {placed[i].name + "." + what, static_cast<double>(value), 1, static_cast<double>(most)});
+    const auto number = [&](const char* what, int64_t value, int64_t most, int64_t step) {
+      const auto least = static_cast<double>(step);
+      result.push_back({placed[i].name + "." + what,
+                        static_cast<double>(value),
+                        least,
+                        static_cast<double>(most),
+                        {},
+                        least});
     };
     result.push_back({placed[i].name + ".keep", block.keep ? 1.0 : 0.0, 0, 1, {"no", "yes"}});
     if (!block.keep) continue;
-    number("heads", block.heads, placed[i].block->heads);
-    number("hidden", block.hidden, placed[i].block->hidden);
+    const int64_t hidden = placed[i].block->hidden;
+    number("heads", block.heads, placed[i].block->heads, 1);
+    number("hidden", block.hidden, hidden, hidden_unit(hidden));
   }
   std::vector<std::string> norms;
   size_t chosen = 0;
@@ -55,7 +54,9 @@ Json study_about(const SearchConfig& config, const Exploration& space, const std
   Json about = {{"network", train::spec_hash(space.large())}, {"teacher_weights", teacher}};
   const Json fields = to_json(config);
   for (const auto& [key, value] : fields.items()) {
-    if (!is_of_the_way(key) && !train::is_free_to_change(key)) about[key] = value;
+    const bool may_change =
+        std::find(kMayChange.begin(), kMayChange.end(), key) != kMayChange.end();
+    if (!may_change && !train::is_free_to_change(key)) about[key] = value;
   }
   return about;
 }

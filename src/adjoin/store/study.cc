@@ -84,8 +84,8 @@ std::optional<double> read_value(const Statement& row, int column) {
 std::string distribution_json(const Parameter& parameter) {
   if (parameter.words.empty()) {
     return fmt::format(
-        R"({{"name": "IntDistribution", "attributes": {{"log": false, "step": 1, "low": {}, "high": {}}}}})",
-        std::llround(parameter.low), std::llround(parameter.high));
+        R"({{"name": "IntDistribution", "attributes": {{"log": false, "step": {}, "low": {}, "high": {}}}}})",
+        std::llround(parameter.step), std::llround(parameter.low), std::llround(parameter.high));
   }
   std::string choices;
   for (const std::string& word : parameter.words) {

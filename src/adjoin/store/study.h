@@ -41,6 +41,7 @@ struct Parameter {
   double low = 0;    ///< least and most of a whole number
   double high = 0;
   std::vector<std::string> words = {};  ///< instead of a number: one of these
+  double step = 1;                      ///< of a whole number
 };
 
 /// A network to be tried.

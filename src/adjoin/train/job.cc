@@ -20,16 +20,6 @@ bool names(const std::vector<Override>& overrides, std::string_view key) {
                      [&](const Override& o) { return o.key == key; });
 }
 
-data::DataSets open_images(const TrainConfig& config) {
-  data::DataOptions options;
-  options.data = config.data;
-  options.val_fraction = config.val_fraction;
-  options.limit_train = config.limit_train;
-  options.limit_val = config.limit_val;
-  options.set_aside = config.set_aside;
-  return data::open_data(options);
-}
-
 /// What the user asked for, and what follows from data and flags.
 std::vector<Override> overrides_of(const TrainConfig& config, int64_t classes) {
   std::vector<Override> overrides;
@@ -122,6 +112,16 @@ std::unique_ptr<Objective> objective_of(Job& job) {
 
 }  // namespace
 
+data::DataSets open_images(const TrainConfig& config) {
+  data::DataOptions options;
+  options.data = config.data;
+  options.val_fraction = config.val_fraction;
+  options.limit_train = config.limit_train;
+  options.limit_val = config.limit_val;
+  options.set_aside = config.set_aside;
+  return data::open_data(options);
+}
+
 Compute choose_compute(const std::string& device, const std::string& dtype, int local_rank) {
   Compute compute;
   compute.device = choose_device(device, local_rank);
@@ -181,7 +181,8 @@ std::vector<std::string> Job::inner_names() const {
 }
 
 Json Job::inputs() const {
-  Json result = {{"parent", header.provenance.parent},
+  Json result = {{"network", spec_hash(header.spec)},
+                 {"parent", header.provenance.parent},
                  {"teacher", teacher},
                  {"train_images", data.train->size()},
                  {"val_images", data.val.size()},

@@ -59,6 +59,9 @@ struct Job {
 /// Error(kConfig), (kData) or (kIo) when a part is missing or does not fit the others.
 Job prepare(const TrainConfig& config, const Launch& launch = {});
 
+/// The images that a config names: to train on, and to be judged by.
+data::DataSets open_images(const TrainConfig& config);
+
 /// The network alone that a config names.
 ModelSpec network_of(const TrainConfig& config);
 
