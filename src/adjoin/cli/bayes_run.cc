@@ -6,16 +6,13 @@
 #include <cmath>
 #include <filesystem>
 
-#include "adjoin/cli/checked_export.h"
 #include "adjoin/cli/model_options.h"
-#include "adjoin/cli/run_results.h"
 #include "adjoin/cli/worker_processes.h"
 #include "adjoin/core/atomic_file.h"
 #include "adjoin/core/place.h"
 #include "adjoin/core/rng.h"
 #include "adjoin/core/table.h"
 #include "adjoin/core/threads.h"
-#include "adjoin/io/onnx/export.h"
 #include "adjoin/models/load.h"
 #include "adjoin/search/halving.h"
 #include "adjoin/search/job.h"
@@ -29,9 +26,6 @@ using search::JudgedBy;
 using store::TrialState;
 
 constexpr const char* kBaseline = "baseline";
-constexpr const char* kSeconds = "seconds";  // of a trial
-constexpr const char* kTeacherSeconds = "teacher_seconds";
-constexpr const char* kBaselineSeconds = "baseline_seconds";
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -54,25 +48,6 @@ void remove_files(const std::string& folder, std::initializer_list<const char*> 
     std::error_code ignored;
     std::filesystem::remove(folder + "/" + name, ignored);
   }
-}
-
-/// How many trials have come to what.
-Json counted(const std::vector<store::StoredTrial>& trials) {
-  Json counts = {{"complete", 0}, {"stopped", 0}, {"failed", 0}, {"open", 0}};
-  for (const store::StoredTrial& trial : trials) {
-    const char* const which = trial.state == TrialState::kComplete ? "complete"
-                              : trial.state == TrialState::kPruned ? "stopped"
-                              : trial.state == TrialState::kFailed ? "failed"
-                                                                   : "open";
-    counts[which] = counts[which].get<int64_t>() + 1;
-  }
-  return counts;
-}
-
-double sum_of(const std::vector<store::StoredTrial>& trials, const char* fact) {
-  double sum = 0;
-  for (const store::StoredTrial& trial : trials) sum += trial.facts.value(fact, 0.0);
-  return sum;
 }
 
 }  // namespace
@@ -208,7 +183,7 @@ std::optional<store::Claim> BayesRun::next_trial(const Stages& stages) {
   while (true) {
     if (stages.stop.received() != 0) throw Stopped{stages.stop.received()};
     const double limit = config_.budget_minutes * 60;
-    if (limit > 0 && sum_of(study_->trials(), kSeconds) >= limit) return std::nullopt;
+    if (limit > 0 && search::sum_of(study_->trials(), kSeconds) >= limit) return std::nullopt;
     std::optional<store::Claim> claim = study_->claim();
     if (claim || !propose()) return claim;
   }
@@ -331,183 +306,6 @@ void BayesRun::search(const Stages& stages) {
   }
   measure_baseline(stages);
   try_networks(stages);
-}
-
-Json BayesRun::summary(const store::StoredTrial& best) const {
-  const std::vector<store::StoredTrial> trials = study_->trials();
-  const search::Price least = space_.least();
-  const search::Price most = space_.price(space_.whole());
-  const Choice choice = search::choice_of(space_, best);
-  const search::Price price = space_.price(choice);
-  const double trained = sum_of(trials, kSeconds);
-  const double proposed = sum_of(trials, "proposal_seconds");
-  double before = 0;
-  for (const char* fact : {kTeacherSeconds, kBaselineSeconds}) {
-    const Json seconds = study_->fact(fact);
-    before += seconds.is_number() ? seconds.get<double>() : 0;
-  }
-  return {
-      {"run", folder_},
-      {"method", "bayes"},
-      {"trials", trials.size()},
-      {"states", counted(trials)},
-      {"attempts", static_cast<int64_t>(sum_of(trials, "attempts"))},
-      {"architecture", architecture_to_json(space_.large(), choice)},
-      {"alphas", Json::array()},
-      {"feasible", {{"macs", {least.macs, most.macs}}, {"params", {least.params, most.params}}}},
-      {"target", study_->fact("target")},
-      {"best", best.number},
-      {"reward", *best.reward},
-      {"search_top1",
-       {{"large", study_->fact("teacher").at("top1")},
-        {"searched", best.facts.value("top1", 0.0)}}},
-      {"macs", price.macs},
-      {"params", price.params},
-      {"large", {{"macs", most.macs}, {"params", most.params}}},
-      {"small", {{"macs", price.macs}, {"params", price.params}}},
-      {"proposal_seconds", proposed},
-      {"search_seconds", trained + proposed},
-      {"seconds", trained + proposed + before}};
-}
-
-Json BayesRun::finish(const Stages& stages) {
-  std::vector<store::StoredTrial> best = search::ranking(study_->trials());
-  if (best.empty()) {
-    throw Error(ErrorKind::kNumeric,
-                fmt::format("{}: none of the trials was trained to the end; give more --trials, or "
-                            "a smaller --lr where they failed",
-                            folder_));
-  }
-  search::draw_map(space_, *study_, seed());
-  best.resize(std::min(best.size(), static_cast<size_t>(config_.bayes.finalists)));
-  study_->set_fact("best", best.front().number);
-  search::write_architecture(folder_, space_.large(), search::choice_of(space_, best.front()));
-  if (!config_.retrain) return summary(best.front());
-  const bool is_adjoined = config_.bayes.final_training == search::FinalTraining::kAdjoined;
-  Json result = is_adjoined ? train_adjoined(best.front(), stages) : train_finalists(best, stages);
-  const std::string file = result.at("small").at("file").get<std::string>();
-  if (!io::has_onnx()) {
-    print_notes({"small.onnx is not written: this program was built without ONNX"});
-    return result;
-  }
-  const std::string exported = folder_ + "/small.onnx";
-  try {
-    checked_export(models::load(file), exported, {}, stages.stop);
-    result["small"]["onnx"] = exported;
-  } catch (const Error& error) {  // hours of training are not lost for it
-    result["small"]["onnx"] = nullptr;
-    print_notes({fmt::format("warning: small.onnx is not written: {}", error.what())});
-  }
-  return result;
-}
-
-/// Takes care that a final training in `folder` goes on only if it is of this trial and kind.
-void BayesRun::claim_folder(const std::string& folder, const store::StoredTrial& trial,
-                            std::string_view kind) {
-  const std::string fact = "final:" + folder.substr(folder_.size());
-  const Json about = {{"trial", trial.number}, {"training", std::string(kind)}};
-  const Json before = study_->fact(fact);
-  if (before == about) return;
-  clear_folder(folder);
-  study_->set_fact(fact, about);
-}
-
-Json BayesRun::train_adjoined(const store::StoredTrial& best, const Stages& stages) {
-  train::Job job =
-      search::prepare_adjoined(config_, teacher_, search::choice_of(space_, best), stages.launch);
-  const ModelSpec large = job.header.spec;
-  const ModelSpec small = job.inner[0].derived.spec;
-  claim_folder(folder_, best, "adjoined");
-  const train::RunResult trained = stages.run(std::move(job), folder_);
-  Json result = summary(best);
-  result["large"] = network_json(large, trained.evaluations[0], folder_ + "/large.safetensors");
-  result["small"] = network_json(small, trained.evaluations[1], folder_ + "/small.safetensors");
-  result["epochs"] = trained.epochs;
-  result["seconds"] = result["seconds"].get<double>() + trained.seconds;
-  return result;
-}
-
-/// One on all images; of several the best by the images set aside, which none of them learns from.
-Json BayesRun::train_finalists(const std::vector<store::StoredTrial>& best, const Stages& stages) {
-  const int64_t epochs = config_.compress.train.epochs;
-  const auto trained = [&](const store::StoredTrial& trial, Images images,
-                           const std::string& folder) {
-    claim_folder(folder, trial, "distillation");
-    return stages.run(search::prepare_student(config_, teacher_, search::choice_of(space_, trial),
-                                              epochs, images, stages.launch),
-                      folder);
-  };
-  double seconds = 0;
-  size_t winner = 0;
-  Json finalists = Json::array();
-  const std::string file = folder_ + "/small.safetensors";
-  if (best.size() == 1) {
-    seconds = trained(best[0], Images::kAll, folder_).seconds;
-  } else {
-    double top = -1;
-    for (size_t i = 0; i < best.size(); ++i) {
-      const std::string folder = fmt::format("{}/final-{}", folder_, i + 1);
-      const train::RunResult result = trained(best[i], Images::kHeldIn, folder);
-      seconds += result.seconds;
-      const double top1 = result.evaluations[0].top1;
-      finalists.push_back({{"trial", best[i].number},
-                           {"reward", *best[i].reward},
-                           {"top1_set_aside", top1},
-                           {"file", folder + "/small.safetensors"}});
-      if (top1 > top) winner = i;
-      top = std::max(top, top1);
-    }
-    claim_folder(folder_, best[winner], "finalist");
-    const models::Model won = models::load(finalists[winner].at("file").get<std::string>());
-    models::save(file, won.header, won.weights);
-    search::write_architecture(folder_, space_.large(), search::choice_of(space_, best[winner]));
-    study_->set_fact("best", best[winner].number);
-  }
-  Json result = summary(best[winner]);
-  if (!finalists.empty()) result["finalists"] = finalists;
-  const auto network = [&](const std::string& path) {
-    return network_json(models::load(path).header.spec,
-                        search::judged(config_, path, JudgedBy::kValidation, stages.launch), path);
-  };
-  result["large"] = network(teacher_);
-  result["small"] = network(file);
-  result["epochs"] = epochs;
-  result["seconds"] = result["seconds"].get<double>() + seconds;
-  return result;
-}
-
-void print_bayes_result(const Json& run) {
-  if (run.contains("joined")) {
-    fmt::print("{}: {} trials were run by this process\n", run.at("run").get<std::string>(),
-               run.at("trials").get<int64_t>());
-    return;
-  }
-  int64_t kept = 0;
-  for (const Json& block : run.at("architecture").at("blocks")) kept += block.at("keep") ? 1 : 0;
-  const Json& states = run.at("states");
-  const auto macs = run.at("macs").get<double>();
-  fmt::print(
-      "{} trials: {} complete, {} stopped early, {} failed; proposals took {:.1f} % of the time\n",
-      run.at("trials").get<int64_t>(), states.at("complete").get<int64_t>(),
-      states.at("stopped").get<int64_t>(), states.at("failed").get<int64_t>(),
-      100 * run.at("proposal_seconds").get<double>() /
-          std::max(run.at("search_seconds").get<double>(), 1e-9));
-  for (const Json& finalist : run.value("finalists", Json::array())) {
-    fmt::print("trial {}, trained in full: {:.2f} % of the images set aside\n",
-               finalist.at("trial").get<int64_t>(), finalist.at("top1_set_aside").get<double>());
-  }
-  std::string text = fmt::format(
-      "{}/architecture.json: trial {}, {} of {} blocks, {} skips, {} MACs ({:.3f} of the large "
-      "network's)",
-      run.at("run").get<std::string>(), run.at("best").get<int64_t>(), kept,
-      run.at("architecture").at("blocks").size(), run.at("architecture").at("skips").size(),
-      short_count(macs), macs / run.at("large").at("macs").get<double>());
-  for (const auto& [what, limit] : run.at("target").items()) {
-    text += fmt::format(", {:.1f} % of the target of {} {}",
-                        100 * run.at(what).get<double>() / limit.get<double>(),
-                        short_count(limit.get<double>()), what);
-  }
-  fmt::print("{}\n", text);
 }
 
 }  // namespace adjoin::cli

@@ -14,6 +14,12 @@
 
 namespace adjoin::cli {
 
+/// Facts of a study: of each trial, of its teacher's training, and of that trials are compared
+/// with.
+inline constexpr const char* kSeconds = "seconds";
+inline constexpr const char* kTeacherSeconds = "teacher_seconds";
+inline constexpr const char* kBaselineSeconds = "baseline_seconds";
+
 class BayesRun {
  public:
   BayesRun(search::SearchConfig config, std::string folder);

@@ -104,6 +104,12 @@ std::vector<store::StoredTrial> ranking(const std::vector<store::StoredTrial>& t
   return result;
 }
 
+double sum_of(const std::vector<store::StoredTrial>& trials, const char* fact) {
+  double sum = 0;
+  for (const store::StoredTrial& trial : trials) sum += trial.facts.value(fact, 0.0);
+  return sum;
+}
+
 std::vector<double> rewards_after(int64_t done, int64_t without,
                                   const std::vector<store::StoredTrial>& trials) {
   std::vector<double> rewards;

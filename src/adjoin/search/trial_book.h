@@ -28,6 +28,9 @@ History history_of(const Exploration& space, const std::vector<store::StoredTria
 /// Those that were trained to the end, the best first; the earliest of equals.
 std::vector<store::StoredTrial> ranking(const std::vector<store::StoredTrial>& trials);
 
+/// Of a fact that is a number, 0 where it is not known.
+double sum_of(const std::vector<store::StoredTrial>& trials, const char* fact);
+
 /// What other trials came to after `done` epochs.
 std::vector<double> rewards_after(int64_t done, int64_t without,
                                   const std::vector<store::StoredTrial>& trials);
