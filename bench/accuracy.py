@@ -4,7 +4,7 @@
   alone      the large network, and small ones of the same shape as those inside it, each trained by itself
   adjoined   a large network with small ones in its weights
   searched   a large network with one in its weights whose blocks a search chose, at 0.45 of the MACs: by dan, by trying
-             networks at random in about the same time, or all blocks alike
+             networks at random in about the same time, or all blocks alike; bayes: a network that a large one teaches
 
 A row is one training, for one seed or several. What differs between two rows is paired by seed: the mean
 difference, and the 95 % interval of Student's t. Rows may be trained in several goes: each go writes its
@@ -31,9 +31,13 @@ def small(heads, head_dim, mlp_ratio):
     return f"--set model.heads={heads} --set model.head_dim={head_dim} --set model.mlp_ratio={mlp_ratio}"
 
 
-# Name, seeds, command; every training has as many epochs, a search half as many, a trial a twentieth. The rows that
-# take longest come first.
+BAYES = "search --config recipes/bayes_vit_mini_32.yaml --search-epochs {tenth}"
+
+# Name, seeds, command; every training has as many epochs, a search half as many, a trial a twentieth or a tenth. The rows
+# that take longest come first.
 ROWS = [
+    ("bayes-0.45", 2, BAYES),
+    ("bayes-random-0.45", 1, BAYES + " --proposer random"),
     ("random-0.45", 1, "search --config recipes/dan_vit_mini_32.yaml --method random --trials 10 --search-epochs {twentieth}"),
     ("dan-0.45", 3, "search --config recipes/dan_vit_mini_32.yaml --search-epochs {half}"),
     ("uniform-0.45", 3, "search --config recipes/dan_vit_mini_32.yaml --method uniform"),
@@ -65,6 +69,9 @@ PAIRS = [
     (("dan-0.45", "small"), ("large", "large")),
     (("dan-0.45", "small"), ("uniform-0.45", "small")),
     (("dan-0.45", "small"), ("random-0.45", "small")),
+    (("bayes-0.45", "small"), ("bayes-random-0.45", "small")),
+    (("bayes-0.45", "small"), ("dan-0.45", "small")),
+    (("bayes-0.45", "small"), ("uniform-0.45", "small")),
     (("swin-dan-0.45", "small"), ("swin-large", "large")),
     (("swin-adjoined-4", "small-4"), ("swin-small-4", "small-4")),
     (("swin-adjoined-4", "large"), ("swin-large", "large")),
@@ -88,7 +95,8 @@ def networks_of(row, result):
 
 
 def train(row, seed, command, args):
-    command = command.format(half=max(args.epochs // 2, 1), twentieth=max(args.epochs // 20, 1))
+    parts = {"half": 2, "tenth": 10, "twentieth": 20}
+    command = command.format(**{name: max(args.epochs // part, 1) for name, part in parts.items()})
     words = [args.adjoin, *shlex.split(command), "--data", args.data, "--seed", str(seed)]
     words += ["--epochs", str(args.epochs)]
     words += shlex.split(args.options)

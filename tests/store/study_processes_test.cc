@@ -169,6 +169,27 @@ TEST_F(StudyProcessesTest, TheTrialOfAProcessThatDiedIsClaimedAgain) {
   EXPECT_EQ(claim->trial().facts["attempts"], 2);
 }
 
+TEST_F(StudyProcessesTest, OneProcessProposesAtATime) {
+  open_study(path_);
+  Pipe pipe;
+  Process worker([&] {
+    Study study = open_study(path_);
+    const auto turn = study.try_proposing();
+    pipe.send(turn ? 1 : 0);
+    for (;;) pause();
+    return 0;
+  });
+  pipe.stop_sending();
+  EXPECT_EQ(pipe.receive(), 1);
+  Study study = open_study(path_);
+  EXPECT_FALSE(study.try_proposing());
+  study.add(0, proposals(1));
+  EXPECT_TRUE(study.claim()) << "trials are claimed all the while";
+  worker.kill();
+  { EXPECT_TRUE(study.try_proposing()); }
+  EXPECT_TRUE(study.try_proposing()) << "given back";
+}
+
 TEST_F(StudyProcessesTest, IsReadAsAWholeWhileAnotherWrites) {
   open_study(path_);
   Pipe pipe;

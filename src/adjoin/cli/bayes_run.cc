@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <thread>
 
 #include "adjoin/cli/model_options.h"
 #include "adjoin/cli/worker_processes.h"
@@ -180,12 +181,19 @@ bool BayesRun::propose() {
 }
 
 std::optional<store::Claim> BayesRun::next_trial(const Stages& stages) {
+  constexpr auto kPause = std::chrono::milliseconds(20);
   while (true) {
     if (stages.stop.received() != 0) throw Stopped{stages.stop.received()};
     const double limit = config_.budget_minutes * 60;
     if (limit > 0 && search::sum_of(study_->trials(), kSeconds) >= limit) return std::nullopt;
-    std::optional<store::Claim> claim = study_->claim();
-    if (claim || !propose()) return claim;
+    if (auto claim = study_->claim()) return claim;
+    if (const auto turn = study_->try_proposing()) {
+      // What was proposed while we asked comes first.
+      if (auto claim = study_->claim()) return claim;
+      if (!propose()) return std::nullopt;
+    } else {
+      std::this_thread::sleep_for(kPause);  // another process is at it
+    }
   }
 }
 

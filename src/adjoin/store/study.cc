@@ -97,10 +97,7 @@ std::string distribution_json(const Parameter& parameter) {
 
 }  // namespace
 
-Claim::Claim(Claim&& other) noexcept
-    : trial_(std::move(other.trial_)), lock_(std::exchange(other.lock_, -1)) {}
-
-Claim::~Claim() {
+Hold::~Hold() {
   if (lock_ >= 0) close(lock_);
 }
 
@@ -443,7 +440,15 @@ std::optional<Claim> Study::claim() {
                std::string_view(now()), trial_id);
   connection_->add_facts(trial_id, {{kAttempts, trial.facts[kAttempts]}});
   change.commit();
-  return Claim(std::move(trial), lock.release());
+  return Claim(std::move(trial), Hold(lock.release()));
+}
+
+std::optional<Hold> Study::try_proposing() {
+  connection_->check_writable();
+  constexpr int64_t kPlace = int64_t{1} << 40;  // beyond the number of any trial
+  LockFile lock(connection_->database.real_path() + ".lock");
+  if (!lock.try_lock(kPlace)) return std::nullopt;
+  return Hold(lock.release());
 }
 
 void Study::report(int64_t number, int64_t epoch, double reward, const Json& facts) {

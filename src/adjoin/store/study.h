@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "adjoin/core/json.h"
@@ -50,21 +51,30 @@ struct Proposal {
   std::vector<Parameter> parameters;
 };
 
-/// Holds a trial until it is destroyed, or the process ends.
+/// Keeps other processes from the same until it is destroyed, or the process ends.
+class Hold {
+ public:
+  explicit Hold(int lock) : lock_(lock) {}
+  Hold(Hold&& other) noexcept : lock_(std::exchange(other.lock_, -1)) {}
+  Hold& operator=(Hold&&) = delete;
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+  ~Hold();
+
+ private:
+  int lock_ = -1;  // descriptor whose lock of one byte is the hold
+};
+
+/// A trial that is held.
 class Claim {
  public:
-  Claim(StoredTrial trial, int lock) : trial_(std::move(trial)), lock_(lock) {}
-  Claim(Claim&& other) noexcept;
-  Claim& operator=(Claim&&) = delete;
-  Claim(const Claim&) = delete;
-  Claim& operator=(const Claim&) = delete;
-  ~Claim();
+  Claim(StoredTrial trial, Hold hold) : trial_(std::move(trial)), hold_(std::move(hold)) {}
 
   const StoredTrial& trial() const { return trial_; }
 
  private:
   StoredTrial trial_;
-  int lock_ = -1;  // descriptor whose lock of one byte is the hold
+  Hold hold_;
 };
 
 class Study {
@@ -105,6 +115,9 @@ class Study {
   /// Adds networks that wait to be tried, numbered on from `known`; nothing when there are more
   /// than `known` trials by now, because another process was first. Whether they were added.
   bool add(int64_t known, const std::vector<Proposal>& proposals);
+
+  /// The right to propose, while no other process has it.
+  std::optional<Hold> try_proposing();
 
   /// The first trial that waits, or whose process died; it is then kRunning, held by the claim, and
   /// its fact "attempts" counts one more. Nothing when there is none.

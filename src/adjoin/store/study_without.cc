@@ -15,8 +15,7 @@ namespace {
 
 struct Study::Connection {};
 
-Claim::Claim(Claim&& other) noexcept = default;
-Claim::~Claim() = default;
+Hold::~Hold() = default;
 
 Study::Study(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
 Study::Study(Study&&) noexcept = default;
@@ -33,6 +32,7 @@ Json Study::fact(const std::string& /*name*/) const { refuse(); }
 void Study::set_fact(const std::string& /*name*/, const Json& /*value*/) { refuse(); }
 std::vector<StoredTrial> Study::trials() const { refuse(); }
 bool Study::add(int64_t /*known*/, const std::vector<Proposal>& /*proposals*/) { refuse(); }
+std::optional<Hold> Study::try_proposing() { refuse(); }
 std::optional<Claim> Study::claim() { refuse(); }
 void Study::report(int64_t /*number*/, int64_t /*epoch*/, double /*reward*/,
                    const Json& /*facts*/) {
