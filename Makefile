@@ -47,10 +47,10 @@ format:  ## clang-format every tracked source
 
 lint:  ## include order, format, clang-tidy over what knows no LibTorch
 	tools/install-deps --lint
-	cmake --preset release
+	cmake --preset lint
 	tools/check_tree
 	clang-format --dry-run -Werror $(sources)
-	clang-tidy --quiet -p build/release $$(tools/check_tree --torch-free)
+	clang-tidy --quiet -p build/lint $$(tools/check_tree --torch-free)
 
 headers:  ## every public header compiles on its own
 	tools/install-deps

@@ -55,7 +55,7 @@ struct ClassView {
   std::vector<double> top1;  ///< of each network
 };
 
-struct RunView {
+struct RunView {  // NOLINT(bugprone-exception-escape): a network that is moved throws nothing
   std::string folder;
   std::string verb;                    ///< "train", "compress" or "search"
   Json config;                         ///< null where it could not be read

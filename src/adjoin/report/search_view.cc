@@ -109,7 +109,7 @@ void read_trials(SearchView& view, const std::string& folder, std::vector<std::s
     }
   }
   for (const auto& [number, name] : trials) {
-    const RunView run = read_run(folder + "/" + name);
+    const RunView run = read_run(fmt::format("{}/{}", folder, name));
     if (run.networks.size() < 2) {
       problems.push_back(fmt::format("{} is not finished.", name));
       continue;

@@ -40,6 +40,30 @@ std::string skip_arc(const Skip& skip, const std::vector<PlacedBlock>& blocks,
       out, end, escaped(kind), escaped(blocks[from].name), escaped(blocks[to].name));
 }
 
+double share(int64_t part, int64_t all) {
+  return static_cast<double>(part) / static_cast<double>(all);
+}
+
+std::string part_of(int64_t part, int64_t all) {
+  return part == all ? std::to_string(all) : fmt::format("{} of {}", part, all);
+}
+
+constexpr double kBar = 12;  // the height of a bar
+
+/// What there was in outline, in dashes where nothing is left of it, and what is left filled.
+std::string outlined_bar(const std::pair<double, double>& corner, double outline,
+                         std::optional<double> filled, const std::string& label, size_t colour) {
+  std::string text = fmt::format(
+      R"(<rect class="outline" x="{:.1f}" y="{}" width="{:.1f}" height="{}"{}/>)", corner.first,
+      corner.second, outline, kBar, filled ? "" : " stroke-dasharray=\"3 3\"");
+  if (filled) {
+    text += fmt::format(R"(<rect class="fill c{}" x="{:.1f}" y="{}" width="{:.1f}" height="{}"/>)",
+                        colour, corner.first, corner.second, *filled, kBar);
+  }
+  return text + fmt::format(R"(<text x="{:.1f}" y="{}">{}</text>)", corner.first + outline + 6,
+                            corner.second + kBar - 2, label);
+}
+
 }  // namespace
 
 std::string share_panels(const std::vector<Shares>& all) {
@@ -63,7 +87,7 @@ std::string share_panels(const std::vector<Shares>& all) {
       std::string lower, upper;
       for (size_t time = 0; time < ends; ++time) {
         const auto y = [&](double share) { return kHead + kPanelHeight * (1 - share); };
-        lower = fmt::format(" {:.1f},{:.1f}", x(time), y(below[time])) + lower;
+        lower.insert(0, fmt::format(" {:.1f},{:.1f}", x(time), y(below[time])));
         below[time] += at(time)[part];
         upper += fmt::format(" {:.1f},{:.1f}", x(time), y(below[time]));
       }
@@ -89,6 +113,7 @@ std::string line_chart(const std::vector<Series>& series, const Axis& x, const A
   const auto [x_scale, y_scale] = scales(box, series, x, y);
   std::string text = frame(box, x_scale, y_scale, x, y);
   std::vector<double> ends;
+  ends.reserve(series.size());
   for (const Series& one : series) {
     ends.push_back(one.points.empty() ? box.top : y_scale(one.points.back().second) + 4);
   }
@@ -129,7 +154,7 @@ std::string scatter(const std::vector<Series>& series, size_t named, const Axis&
 }
 
 std::string architecture(const ModelSpec& large, const ModelSpec& network, size_t colour) {
-  constexpr double kRow = 20, kBar = 12, kNames = 130, kNumber = 70, kLongNumber = 92, kNorm = 120;
+  constexpr double kRow = 20, kNames = 130, kNumber = 70, kLongNumber = 92, kNorm = 120;
   constexpr double kSpace = (640 - kNames - 2 * kNumber) / 2;
   constexpr double kNarrowLetter = 6.6, kArcs = 56;
   const std::vector<PlacedBlock> whole = placed_blocks(large);
@@ -150,17 +175,10 @@ std::string architecture(const ModelSpec& large, const ModelSpec& network, size_
       R"(<text class="label" x="{:.1f}" y="14">heads</text><text class="label" x="{:.1f}" y="14">hidden units</text>)",
       first, second);
   double y = 24;
-  const auto bar = [&](double x, double outline, double filled, const std::string& label,
-                       bool is_kept) {
-    text += fmt::format(R"(<rect class="outline" x="{:.1f}" y="{}" width="{:.1f}" height="{}"{}/>)",
-                        x, y, outline * kSpace, kBar, is_kept ? "" : " stroke-dasharray=\"3 3\"");
-    if (is_kept) {
-      text +=
-          fmt::format(R"(<rect class="fill c{}" x="{:.1f}" y="{}" width="{:.1f}" height="{}"/>)",
-                      colour, x, y, filled * kSpace, kBar);
-    }
-    text += fmt::format(R"(<text x="{:.1f}" y="{}">{}</text>)", x + outline * kSpace + 6,
-                        y + kBar - 2, label);
+  const auto bar = [&](double x, double outline, std::optional<double> filled,
+                       const std::string& label) {
+    if (filled) *filled *= kSpace;
+    text += outlined_bar({x, y}, outline * kSpace, filled, label, colour);
   };
   std::vector<double> rows(own.size(), 0);  // of the blocks that are kept
   bool has_other_norm = false;
@@ -172,18 +190,16 @@ std::string architecture(const ModelSpec& large, const ModelSpec& network, size_
     if (is_kept) rows[static_cast<size_t>(kept - own.begin())] = y + kBar / 2;
     text += fmt::format(R"(<text x="{:.1f}" y="{}" text-anchor="end">{}</text>)", first - 10,
                         y + kBar - 2, escaped(block.name));
-    const auto share = [](int64_t part, int64_t all) {
-      return static_cast<double>(part) / static_cast<double>(all);
-    };
-    const auto label = [&](int64_t part, int64_t all) {
-      return part == all ? std::to_string(all) : fmt::format("{} of {}", part, all);
-    };
-    bar(first, share(block.block->attention_dim(), heads),
-        is_kept ? share(kept->block->attention_dim(), heads) : 0,
-        is_kept ? label(kept->block->heads, block.block->heads) : "removed", is_kept);
-    bar(second, share(block.block->hidden, hidden),
-        is_kept ? share(kept->block->hidden, hidden) : 0,
-        is_kept ? label(kept->block->hidden, block.block->hidden) : "", is_kept);
+    if (is_kept) {
+      bar(first, share(block.block->attention_dim(), heads),
+          share(kept->block->attention_dim(), heads),
+          part_of(kept->block->heads, block.block->heads));
+      bar(second, share(block.block->hidden, hidden), share(kept->block->hidden, hidden),
+          part_of(kept->block->hidden, block.block->hidden));
+    } else {
+      bar(first, share(block.block->attention_dim(), heads), {}, "removed");
+      bar(second, share(block.block->hidden, hidden), {}, "");
+    }
     if (is_kept && kept->block->norm != block.block->norm) {
       has_other_norm = true;
       text += fmt::format(R"(<text class="name c{}" x="{:.1f}" y="{}">{}, was {}</text>)", colour,

@@ -134,8 +134,8 @@ constexpr const char* kUsed[] = {
     "SELECT trial_user_attribute_id, trial_id, key, value_json FROM trial_user_attributes",
     "SELECT trial_id, param_name, param_value, distribution_json FROM trial_params",
     "SELECT trial_id, objective, value, value_type FROM trial_values",
-    "SELECT trial_id, step, intermediate_value, intermediate_value_type "
-    "FROM trial_intermediate_values",
+    R"(SELECT trial_id, step, intermediate_value, intermediate_value_type
+       FROM trial_intermediate_values)",
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 struct Study::Connection {};
 
-Hold::~Hold() = default;
+Hold::~Hold() { static_cast<void>(lock_); }
 
 Study::Study(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
 Study::Study(Study&&) noexcept = default;
