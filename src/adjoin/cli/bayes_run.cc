@@ -287,10 +287,6 @@ void BayesRun::try_networks(const Stages& stages) {
 
 Json BayesRun::join(const Stages& stages) {
   check_alone(stages);
-  if (place_at(folder_ + "/study.db") != Place::kFile) {
-    throw Error(ErrorKind::kUsage,
-                folder_ + ": holds no study yet; start the search there, then join it");
-  }
   if (place_at(teacher_) != Place::kFile) {
     throw Error(ErrorKind::kData, teacher_ + ": the teacher of the search is not there");
   }

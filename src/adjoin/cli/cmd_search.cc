@@ -352,6 +352,10 @@ int run_search(Args args) {
   if (is_joined && (run_flags.output.empty() || !run_flags.seeds.empty())) {
     throw Error(ErrorKind::kUsage, "--join needs --output DIR, one search to join");
   }
+  if (is_joined && place_at(run_flags.output + "/study.db") != Place::kFile) {
+    throw Error(ErrorKind::kUsage,
+                run_flags.output + ": holds no study yet; start the search there, then join it");
+  }
   run_flags.is_resumed = run_flags.is_resumed || is_joined;
   const auto config = [&](const std::string& folder, std::optional<int64_t> seed) {
     auto whole = resolved<SearchConfig>(
