@@ -141,8 +141,12 @@ TEST(BayesProcessesTest, ShareTheTrialsAndOthersMayJoin) {
   EXPECT_EQ(result.at("trials"), 9);
   EXPECT_EQ(result.at("states").at("open"), 0);
   EXPECT_EQ(result.at("attempts"), 9) << "no trial was begun twice";
-  const Json joined = result_of({"search", "--join", "--output", run, "--trials", "11"});
-  EXPECT_EQ(joined.at("trials"), 2);
+  expect_refused(kUsage, {"--jobs", "--join"},
+                 {"search", "--join", "--output", run, "--jobs", "2"});
+  const ProgramResult joined =
+      adjoin({"search", "--join", "--output", run, "--trials", "11", "--json"});
+  EXPECT_EQ(Json::parse(joined.out).at("trials"), 2);
+  EXPECT_NE(joined.err.find("result.json is of before; --resume"), std::string::npos) << joined.err;
 }
 
 /// The processes that a program started.
@@ -341,6 +345,8 @@ TEST(BayesErrorTest, SaysWhatIsWrongAndTouchesNoStudyOfSomethingElse) {
   expect_refusal({"search", "--join", "--output", run, "--method", "dan", "--model", "vit_mini_28",
                   "--data", "synthetic:1x28x28x10x64"},
                  kUsage, {"--join"});
+  expect_refusal(bayes("vit_mini_28", folder / "wild", {"--lr", "1e9", "--warmup-epochs", "0"}),
+                 kNumeric, {"while the teacher was trained: "});
   for (const Words& wrong : std::vector<Words>{
            {"--target-macs", "1x"}, {"--target-params", "1.5x"}, {"--target-bytes", "1G"}}) {
     expect_refusal(bayes("vit_mini_28", folder / "never", wrong), kUsage,

@@ -19,6 +19,7 @@ using Words = std::vector<std::string>;
 
 constexpr int kUsage = 2;  // exit codes
 constexpr int kBadData = 3;
+constexpr int kNumeric = 4;
 
 inline ProgramResult adjoin(Words args, const Words& more = {}) {
   args.insert(args.end(), more.begin(), more.end());

@@ -292,8 +292,10 @@ TEST(SearchErrorTest, ABlockWithNothingToChooseIsANote) {
 TEST(SearchDryRunTest, SaysWhatIsFeasibleAndTrainsNothing) {
   const TempFolder folder;
   const ProgramResult result =
-      adjoin(tiny_28(folder / "r", {"--target-macs", "0.5x", "--dry-run"}));
+      adjoin(tiny_28(folder / "r", {"--target-macs", "0.5x", "--trials", "3", "--dry-run"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find("trials: has no effect without"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("judged by"), std::string::npos) << result.err;
   EXPECT_NE(result.err.find("can have"), std::string::npos) << result.err;
   EXPECT_NE(result.out.find("one step"), std::string::npos) << result.out;
   EXPECT_NE(access((folder / "r").c_str(), F_OK), 0);

@@ -103,6 +103,16 @@ TEST_F(ReportTest, ThePageShowsThem) {
   EXPECT_FALSE(contains(text, "<script")) << "needs no script";
 }
 
+TEST_F(ReportTest, TheTimeOfASearchIsThatOfAllOfIt) {
+  write_run("run");
+  EXPECT_FALSE(contains(page("run"), "with the search"));
+  folder.write("run/config.yaml", "candidates: []\nmodel: vit_mini_28\ndata: d\nepochs: 2\n");
+  folder.write("run/result.json", R"({"seconds": 90})");
+  EXPECT_TRUE(contains(page("run"), "2 epochs on d, 20 s; 1:30 with the search before it"));
+  folder.write("run/result.json", R"({"seconds": "long"})");
+  EXPECT_TRUE(contains(page("run"), "2 epochs on d, 20 s</p>"));
+}
+
 TEST_F(ReportTest, ChartsPutValuesWhereTheirAxesSay) {
   const std::string chart =
       line_chart({{"a", {{1, 0}, {2, 100}}}, {"b", {{1, 100}, {2, 0}}}}, {"x"}, {"y"});

@@ -62,7 +62,11 @@ BayesRun::BayesRun(search::SearchConfig config, std::string folder)
   training.dtype = train::dtype_name(train::choose_compute(training.device, training.dtype));
 }
 
-std::vector<std::string> BayesRun::notes() const { return {search::feasible_text(space_)}; }
+std::vector<std::string> BayesRun::notes() const {
+  std::vector<std::string> notes = search::without_effect(config_);
+  notes.push_back(search::feasible_text(space_));
+  return notes;
+}
 
 std::string BayesRun::trial_folder(int64_t number) const {
   return fmt::format("{}/search/trial-{:03}", folder_, number);
@@ -93,13 +97,22 @@ void BayesRun::open_study(const std::string& teacher_hash) {
                               search::study_about(config_, space_, teacher_hash));
 }
 
+train::RunResult BayesRun::teacher_trained(train::Job job, const Stages& stages) const {
+  try {
+    return stages.run(std::move(job), folder_ + "/teacher");
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kNumeric) throw;
+    throw Error(error.kind(), fmt::format("while the teacher was trained: {}", error.what()));
+  }
+}
+
 /// The teacher is trained, or is that of --from; one file of it is in the folder, the same for all
 /// processes.
 void BayesRun::begin_study(const Stages& stages) {
   train::Job job = search::prepare_teacher(config_, stages.launch);
   if (config_.compress.train.from.empty()) {
     if (place_at(teacher_) != Place::kFile) print_notes({"the teacher is trained first"});
-    const double seconds = stages.run(std::move(job), folder_ + "/teacher").seconds;
+    const double seconds = teacher_trained(std::move(job), stages).seconds;
     open_study(models::content_hash(models::load(teacher_).weights));
     study_->set_fact(kTeacherSeconds, seconds);
     return;
@@ -120,8 +133,8 @@ void BayesRun::measure_baseline(const Stages& stages) {
       search::judged(config_, teacher_, JudgedBy::kSetAside, stages.launch);
   const search::Price price = space_.price(space_.whole());
   Json teacher = {{"top1", found.top1}, {"macs", price.macs}, {"params", price.params}};
-  print_notes(
-      {fmt::format("the teacher is right about {:.2f} % of the images set aside", found.top1)});
+  print_notes({fmt::format("the teacher is right about {:.2f} % of the {} images set aside",
+                           found.top1, with_commas(found.images))});
   if (config_.bayes.reward_by != search::RewardBy::kAccuracy) {
     print_notes({"the teacher is trained as trials are, to compare their losses with"});
     train::Job job =
@@ -296,6 +309,12 @@ Json BayesRun::join(const Stages& stages) {
   while (const auto claim = next_trial(stages)) {
     run_trial(*claim, stages);
     ++count;
+  }
+  if (count > 0 && place_at(folder_ + "/result.json") == Place::kFile) {
+    print_notes(
+        {fmt::format("{}/result.json is of before; --resume --output {} looks for the best "
+                     "of all trials",
+                     folder_, folder_)});
   }
   return {{"run", folder_}, {"joined", true}, {"trials", count}};
 }

@@ -82,11 +82,9 @@ int run_evaluate(Args args) {
   data::DataSets sets = data::open_data(data_options);
   train::check_classes(model.header, sets.val, options.file);
   train::Group group = train::Group::join(launch, compute.device);
-  data::Loader loader(
-      std::move(sets.val),
-      train::evaluation_loader(model.header, options.batch_size,
-                               train::choose_workers(options.workers, compute.device),
-                               compute.device, group));
+  data::Loader loader(std::move(sets.val),
+                      train::evaluation_loader(model.header, options.batch_size, options.workers,
+                                               compute.device, group));
   const Weights weights = model.weights.to(compute.device, compute.weight_type());
   Progress progress(std::cerr, group.is_first() ? ProgressStyle::kAuto : ProgressStyle::kSilent);
   progress.begin("evaluate", loader.steps());

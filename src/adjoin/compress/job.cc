@@ -131,6 +131,10 @@ train::Job prepare(const CompressConfig& config, const train::Launch& launch,
   if (!choice) check_size(config);
   check_order(config);
   train::Job job = train::prepare(config.train, launch);
+  if (!choice && config.order != Order::kTaylor &&
+      config.order_images != CompressConfig{}.order_images) {
+    job.notes.emplace_back("order_images: has no effect without --order taylor");
+  }
   job.name = "large";
   job.start = ordered_start(job, config);
   job.inner = inner_networks(config, job.header.spec, job.start, choice);

@@ -247,14 +247,22 @@ std::string title(const RunView& run) {
   return fmt::format("{} {}", doing, model);
 }
 
+/// How long the training took, and everything before it where that is known.
+std::string times(const RunView& run) {
+  std::string text = run.seconds > 0 ? ", " + short_duration(run.seconds) : "";
+  if (run.verb == "search" && run.whole_seconds > run.seconds) {
+    text += fmt::format("; {} with the search before it", short_duration(run.whole_seconds));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string html_report(const RunView& run, const std::vector<RunView>& others,
                         const std::optional<SearchView>& search) {
   std::string body = fmt::format(
       "<h1>{}</h1><p class=\"sub\">{} epochs on {}{}</p>", escaped(title(run)), run.epochs,
-      escaped(run.setting("data").empty() ? "unknown data" : run.setting("data")),
-      run.seconds > 0 ? ", " + short_duration(run.seconds) : "");
+      escaped(run.setting("data").empty() ? "unknown data" : run.setting("data")), times(run));
   if (!run.is_empty()) body += cards(run);
   body += problems(run);
   if (!run.is_empty()) {

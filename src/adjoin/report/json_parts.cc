@@ -5,7 +5,7 @@
 namespace adjoin::report {
 namespace {
 
-const Json& at(const Json& object, const std::string& key) {
+const Json& at(const Json& object, std::string_view key) {
   static const Json nothing;
   const auto found = object.find(key);
   return found == object.end() ? nothing : *found;
@@ -18,16 +18,16 @@ std::optional<double> number_of(const Json& value) {
   return value.get<double>();
 }
 
-std::optional<double> number_at(const Json& object, const std::string& key) {
+std::optional<double> number_at(const Json& object, std::string_view key) {
   return number_of(at(object, key));
 }
 
-std::string text_at(const Json& object, const std::string& key) {
+std::string text_at(const Json& object, std::string_view key) {
   const Json& found = at(object, key);
   return found.is_string() ? found.get<std::string>() : "";
 }
 
-std::vector<std::string> texts_at(const Json& object, const std::string& key) {
+std::vector<std::string> texts_at(const Json& object, std::string_view key) {
   std::vector<std::string> texts;
   for (const Json& text : list_at(object, key)) {
     if (text.is_string()) texts.push_back(text.get<std::string>());
@@ -35,7 +35,7 @@ std::vector<std::string> texts_at(const Json& object, const std::string& key) {
   return texts;
 }
 
-const Json& list_at(const Json& object, const std::string& key) {
+const Json& list_at(const Json& object, std::string_view key) {
   static const Json empty = Json::array();
   const Json& found = at(object, key);
   return found.is_array() ? found : empty;
@@ -48,7 +48,7 @@ std::vector<double> numbers_of(const Json& list) {
   return numbers;
 }
 
-std::vector<double> numbers_at(const Json& object, const std::string& key) {
+std::vector<double> numbers_at(const Json& object, std::string_view key) {
   return numbers_of(list_at(object, key));
 }
 
@@ -64,13 +64,13 @@ Spread::Spread(const std::vector<double>& values) : mean(NAN), least(NAN), most(
   if (count > 0) mean = sum / count;
 }
 
-const Json& object_at(const Json& object, const std::string& key) {
+const Json& object_at(const Json& object, std::string_view key) {
   static const Json nothing;
   const Json& found = at(object, key);
   return found.is_object() ? found : nothing;
 }
 
-std::optional<bool> truth_at(const Json& object, const std::string& key) {
+std::optional<bool> truth_at(const Json& object, std::string_view key) {
   const Json& found = at(object, key);
   return found.is_boolean() ? std::optional(found.get<bool>()) : std::nullopt;
 }

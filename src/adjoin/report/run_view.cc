@@ -10,6 +10,7 @@
 #include "adjoin/core/yaml.h"
 #include "adjoin/cost/cost.h"
 #include "adjoin/io/model_file.h"
+#include "adjoin/report/json_parts.h"
 #include "adjoin/report/picture.h"
 
 namespace adjoin::report {
@@ -30,6 +31,7 @@ class Reader {
     read_result();
     result_.contains("finalists") ? read_finalist() : read_log();
     for (NetworkView& network : view_.networks) read_file(network, network.name + ".safetensors");
+    view_.whole_seconds = number_at(result_, "seconds").value_or(0);
     read_measured();
     read_predictions();
     if (view_.wanted_epochs > view_.epochs) {

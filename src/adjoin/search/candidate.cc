@@ -128,9 +128,8 @@ train::Evaluation judged(const SearchConfig& config, const std::string& file, Ju
   train::Group alone;
   data::Loader loader(
       std::move(sets.val),
-      train::evaluation_loader(model.header, training.batch_size,
-                               train::choose_workers(training.workers, compute.device),
-                               compute.device, alone));
+      train::evaluation_loader(model.header, training.batch_size, training.workers, compute.device,
+                               alone));
   const Weights weights = model.weights.to(compute.device, compute.weight_type());
   return train::evaluate({{model.header.spec, weights, file}}, loader, compute, alone).front();
 }

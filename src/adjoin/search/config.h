@@ -101,4 +101,7 @@ void fields(Visitor& visit, SearchConfig& config) {
 /// Error(kConfig) naming the two fields that cannot stand together, or one that is missing.
 void check(const SearchConfig& config);
 
+/// A sentence for each field that is set and that nothing reads, beside the others.
+std::vector<std::string> without_effect(const SearchConfig& config);
+
 }  // namespace adjoin::search

@@ -4,56 +4,12 @@
 
 #include "adjoin/compress/job.h"
 #include "adjoin/core/atomic_file.h"
-#include "adjoin/core/error.h"
+#include "adjoin/core/table.h"
 #include "adjoin/cost/cost.h"
-#include "adjoin/proxy/proxies.h"
 #include "adjoin/spec/architecture.h"
 
 namespace adjoin::search {
 namespace {
-
-[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorKind::kConfig, message); }
-
-/// Refuses what is not as it is by default.
-void check_unsaid(const Json& fields, const Json& defaults, const std::string& why) {
-  for (const auto& [field, value] : fields.items()) {
-    if (value != defaults.at(field)) {
-      refuse(fmt::format("{}: is not for the method bayes, {}", field, why));
-    }
-  }
-}
-
-/// Fields of adjoined training that those of plain training lack, and that no trial reads.
-Json adjoined_fields(const compress::CompressConfig& config) {
-  Json fields = to_json(config);
-  const Json plain = to_json(config.train);
-  for (const auto& [field, value] : plain.items()) fields.erase(field);
-  for (const char* field : {"order", "order_images"}) fields.erase(field);
-  return fields;
-}
-
-/// Fields that mean nothing to --method bayes are refused rather than left out.
-void check_bayes(const SearchConfig& config) {
-  check_unsaid(to_json(config.dan), to_json(DanOptions{}), "which learns no mixture");
-  if (config.bayes.final_training != FinalTraining::kAdjoined) {
-    check_unsaid(adjoined_fields(config.compress), adjoined_fields({}),
-                 "unless --final-training adjoined");
-  }
-  const auto refuse_field = [](const char* field, const char* why) {
-    refuse(fmt::format("{}: is not for the method bayes, {}", field, why));
-  };
-  if (!config.search_data.empty()) refuse_field("search_data", "whose teacher knows other classes");
-  if (!config.candidates.empty()) refuse_field("candidates", "which chooses any width");
-  if (!config.compress.train.teacher.empty()) {
-    refuse_field("teacher", "whose teacher is the large network; give it by --from");
-  }
-  if (config.compress.train.reset_head) {
-    refuse_field("reset_head", "whose teacher must know the classes; train it on them first");
-  }
-  if (config.bayes.finalists > 1 && config.bayes.final_training == FinalTraining::kAdjoined) {
-    refuse("finalists: are trained by distillation; adjoined training is for one");
-  }
-}
 
 /// The training that a search does, on its own images.
 train::TrainConfig search_training(const SearchConfig& config) {
@@ -129,33 +85,6 @@ int64_t trial_epochs(const SearchConfig& config) {
   return config.method == Method::kDan ? epochs : std::max<int64_t>(epochs / 10, 1);
 }
 
-void check(const SearchConfig& config) {
-  const bool has_target =
-      !config.target_macs.empty() || !config.target_params.empty() || !config.target_bytes.empty();
-  const bool is_free = config.method == Method::kDan || config.method == Method::kBayes;
-  if (!is_free && !has_target) {
-    refuse(fmt::format("method: {} needs a target; say --target-macs or --target-params",
-                       enum_name(config.method)));
-  }
-  if (config.compress.train.grad_checkpointing && config.method == Method::kDan) {
-    refuse("grad_checkpointing: a mixture cannot be computed twice; leave it out");
-  }
-  for (const auto& [field, proxy] :
-       {std::pair("score", config.score), {"prefilter", config.prefilter}}) {
-    if (proxy.empty()) continue;
-    if (config.method != Method::kRandom && config.method != Method::kEvolve) {
-      refuse(fmt::format("{}: is for the methods random and evolve, not {}", field,
-                         enum_name(config.method)));
-    }
-    proxy::proxy_called(proxy);
-  }
-  if (!config.score.empty() && !config.prefilter.empty()) {
-    refuse("prefilter: spares trainings, of which --score leaves none; say one of the two");
-  }
-  if (config.method == Method::kBayes) return check_bayes(config);
-  compress::check_order(config.compress);
-}
-
 Target stated_target(const SearchConfig& config, const ModelSpec& large) {
   const Cost most = cost(large);
   Target target;
@@ -185,6 +114,10 @@ Question question(const SearchConfig& config) {
 train::Job prepare_dan(const SearchConfig& config, const Question& question,
                        const train::Launch& launch, const std::string& folder) {
   train::Job job = train::prepare(search_training(config), launch);
+  job.notes.push_back(
+      fmt::format("the search is judged by {} of the training images, and learns "
+                  "from the others",
+                  with_commas(job.data.val.size())));
   job.start = compress::ordered_start(job, config.compress);
   const auto dan =
       std::make_shared<Dan>(Space(job.header.spec, config.candidates), question.space,

@@ -152,7 +152,7 @@ data::LoaderOptions evaluation_loader(const io::ModelHeader& header, int64_t bat
   options.channels = header.spec.in_chans;
   options.classes = header.spec.num_classes;
   options.preprocessing = header.preprocessing;
-  options.workers = workers;
+  options.workers = choose_workers(workers, device);
   options.rank = group.rank();
   options.world = group.size();
   options.device = device;

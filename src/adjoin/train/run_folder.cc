@@ -54,7 +54,10 @@ RunFolder::RunFolder(std::string path, bool may_exist) : path_(std::move(path)) 
   if (log_ < 0) throw_io(name, "cannot be written");
   if (flock(log_, LOCK_EX | LOCK_NB) != 0) {
     close(log_);
-    throw Error(ErrorKind::kIo, path_ + ": another run is writing to this folder");
+    throw Error(ErrorKind::kIo,
+                path_ +
+                    ": another run is writing to this folder; wait until it ends, or choose "
+                    "another --output");
   }
   if (!may_exist && !is_new && has_checkpoint()) {
     close(log_);
