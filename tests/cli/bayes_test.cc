@@ -141,10 +141,12 @@ TEST(BayesProcessesTest, ShareTheTrialsAndOthersMayJoin) {
   EXPECT_EQ(result.at("trials"), 9);
   EXPECT_EQ(result.at("states").at("open"), 0);
   EXPECT_EQ(result.at("attempts"), 9) << "no trial was begun twice";
+  result_of({"search", "--resume", "--output", run, "--trials", "10", "--jobs", "8"});
+  EXPECT_NE(access((run + "/search/worker-3.log").c_str(), F_OK), 0) << "one trial was left";
   expect_refused(kUsage, {"--jobs", "--join"},
                  {"search", "--join", "--output", run, "--jobs", "2"});
   const ProgramResult joined =
-      adjoin({"search", "--join", "--output", run, "--trials", "11", "--json"});
+      adjoin({"search", "--join", "--output", run, "--trials", "12", "--json"});
   EXPECT_EQ(Json::parse(joined.out).at("trials"), 2);
   EXPECT_NE(joined.err.find("result.json is of before; --resume"), std::string::npos) << joined.err;
 }

@@ -173,6 +173,12 @@ TEST_F(FilesTest, WrongUsageIsCodeTwo) {
   expect_refused(2, {"--layout", "keras"}, {"convert", vit, small, "--layout", "keras"});
   expect_refused(2, {"--dtype", "int8"}, {"convert", vit, small, "--dtype", "int8"});
   expect_refused(2, {"leave --model out"}, {"predict", vit, images, "--model", "vit_mini_32"});
+  for (const char* wrong : {"nan", "-1", "x", "2"}) {
+    expect_refused(
+        2, {"--max-bad-images", "must be a number from 0 to 1"},
+        {"evaluate", vit, "--data", "synthetic:1x28x28x10x4", "--max-bad-images", wrong});
+  }
+  expect_refused(2, {"\"0\" must be a number"}, {"verify", vit, "--tolerance", "0"});
   EXPECT_FALSE(std::filesystem::exists(small));
 }
 

@@ -1,5 +1,6 @@
 // adjoin rank from end to end: scores, threads, resuming, verdicts, refusals.
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 
 #include "cli/train_runs.h"
@@ -154,8 +155,14 @@ TEST_F(RankTest, SaysWhatIsWrong) {
                  {"bad.jsonl: line 1", "5 of block 0", "embed_dim 32"});
   folder.write("broken.jsonl", "\n{\"embed_dim\"\n");
   expect_refusal({"rank", "--archs", folder / "broken.jsonl"}, kBadData, {"broken.jsonl: line 2"});
+  std::filesystem::create_directories(folder / "run");
+  folder.write("run/config.yaml", "model: vit_mini_28\n");
+  expect_refusal(rank({"--output", folder / "run"}), kUsage, {"run: holds a run"});
   folder.write("few.csv", "name,top1\nnet1,5\n");
   expect_refusal(rank({"--truth", folder / "few.csv"}), kBadData, {"few.csv", "no row for net2"});
+  expect_refusal(rank({"--truth", folder / "few.csv", "--output", folder / "never"}), kBadData,
+                 {"few.csv"});
+  EXPECT_FALSE(std::filesystem::exists(folder / "never")) << "known before anything is scored";
   folder.write("latin.csv", "name,top\xe9\nnet1,5\n");
   expect_refusal(rank({"--truth", folder / "latin.csv"}), kBadData, {"latin.csv: line 1", "UTF-8"});
   folder.write("named.jsonl",

@@ -261,6 +261,25 @@ TEST(SearchFolderTest, KeepsItsConfigWhateverIsAskedOfItLater) {
   EXPECT_EQ(page.find("epochs are finished"), std::string::npos);
 }
 
+TEST(SearchFolderTest, IsNotTouchedByAnotherSearchThatIsRefused) {
+  const TempFolder folder;
+  const std::string run = folder / "r";
+  const Json first = result_of(tiny_28(run, {"--target-macs", "0.5x"}));
+  const std::vector<std::string> files = {run + "/config.yaml", run + "/architecture.json",
+                                          run + "/small.safetensors"};
+  std::vector<std::string> before;
+  for (const std::string& file : files) before.push_back(read_file(file));
+  for (const char* method : {"bayes", "uniform", "random", "evolve"}) {
+    expect_refusal({"search", "--resume", "--output", run, "--method", method}, kUsage,
+                   {"method", method, "dan"});
+  }
+  expect_refusal({"train", "--resume", "--output", run}, kUsage, {run, "a run of adjoin search"});
+  for (size_t i = 0; i < files.size(); ++i) EXPECT_EQ(read_file(files[i]), before[i]) << files[i];
+  EXPECT_NE(access((run + "/study.db").c_str(), F_OK), 0);
+  const Json again = result_of({"search", "--resume", "--output", run});
+  EXPECT_EQ(again.at("architecture"), first.at("architecture"));
+}
+
 TEST(SearchErrorTest, SaysWhatIsWrong) {
   const TempFolder folder;
   const auto refused = [&](const Words& more, const Words& parts) {

@@ -1,4 +1,6 @@
 // Runs that are stopped at any moment and go on as if nothing had happened.
+#include <filesystem>
+
 #include "cli/train_runs.h"
 
 namespace adjoin {
@@ -136,6 +138,26 @@ TEST(FinishedRunTest, GoesOnlyOnWithTheConfigItBeganWith) {
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_NE(other.err.find("lr: is 0.5, but the run"), std::string::npos) << other.err;
   EXPECT_EQ(adjoin({"train", "--resume", "--output", run, "--workers", "0"}).exit_code, 0);
+}
+
+TEST(FinishedRunTest, IsNotTouchedByWhatIsRefused) {
+  const TempFolder folder;
+  const std::string run = folder / "r";
+  ASSERT_EQ(adjoin(small_run("vit_mini_28", run)).exit_code, 0);
+  const std::string config = read_file(run + "/config.yaml");
+  const ProgramResult data =
+      adjoin({"train", "--resume", "--output", run, "--data", "synthetic:1x28x28x10x64"});
+  EXPECT_EQ(data.exit_code, 3);
+  EXPECT_NE(data.err.find("made from other files: train_images was "), std::string::npos)
+      << data.err;
+  for (const Words& other : std::vector<Words>{{"search"}, {"compress", "--alpha", "2"}}) {
+    const ProgramResult result = adjoin(other, {"--resume", "--output", run});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_NE(result.err.find(": is a run of adjoin train; "), std::string::npos) << result.err;
+  }
+  EXPECT_EQ(read_file(run + "/config.yaml"), config);
+  EXPECT_FALSE(std::filesystem::exists(run + "/search"));
+  EXPECT_EQ(adjoin({"train", "--resume", "--output", run}).exit_code, 0);
 }
 
 }  // namespace

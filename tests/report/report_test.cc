@@ -103,6 +103,29 @@ TEST_F(ReportTest, ThePageShowsThem) {
   EXPECT_FALSE(contains(text, "<script")) << "needs no script";
 }
 
+TEST_F(ReportTest, OnlyFoldersOfRunsHaveOne) {
+  std::filesystem::create_directories(folder / "other");
+  expect_error(ErrorKind::kData, {"is not the folder of a run"},
+               [&] { check_run(folder / "other"); });
+  folder.write("other/rank.json", "{}");
+  expect_error(ErrorKind::kData, {"adjoin rank"}, [&] { check_run(folder / "other"); });
+  write_run("run");
+  check_run(folder / "run");
+}
+
+TEST_F(ReportTest, DamageIsSaidInOurOwnWords) {
+  write_run("run");
+  folder.write("run/result.json", "{");
+  folder.write("run/predictions.json", "{}");
+  const RunView view = read_run(folder / "run");
+  ASSERT_EQ(view.problems.size(), 2U);
+  EXPECT_TRUE(contains(view.problems[0], "result.json cannot be read"));
+  EXPECT_EQ(view.problems[1],
+            "predictions.json cannot be read: it is not of these networks, or damaged.");
+  folder.write("run/result.json", "[1]");
+  EXPECT_EQ(read_run(folder / "run").problems.size(), 1U);
+}
+
 TEST_F(ReportTest, TheTimeOfASearchIsThatOfAllOfIt) {
   write_run("run");
   EXPECT_FALSE(contains(page("run"), "with the search"));

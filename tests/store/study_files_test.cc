@@ -176,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(
         Attack{"MarkIsBytes", "UPDATE study_system_attributes SET value_json = x'31'", "version"},
         Attack{"MarkOfNoStudy", "UPDATE study_system_attributes SET study_id = NULL", "damaged"},
         Attack{"NoStudy", "DELETE FROM studies", "damaged"}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& one) { return one.param.name; });
 
 TEST_F(StudyFilesTest, WhatItIsAboutIsCheckedToo) {
   make_study(path_);

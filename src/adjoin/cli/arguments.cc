@@ -72,6 +72,20 @@ CLI::Validator whole_number(int64_t least, int64_t most) {
       "");
 }
 
+CLI::Validator real_number(double least, double most) {
+  return CLI::Validator(
+      [least, most](std::string& text) {
+        double value = 0;
+        const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool is_good = failure == std::errc() && end == text.data() + text.size() &&
+                             value >= least && value <= most;  // never of NaN
+        return is_good
+                   ? std::string()
+                   : fmt::format("\"{}\" must be a number from {:g} to {:g}", text, least, most);
+      },
+      "");
+}
+
 void add_set_option(CLI::App& app, std::vector<std::string>& sets, bool has_config) {
   const std::string model = "model.img_size=384, model.num_classes=10, model.blocks.3.heads=2, ..";
   app.add_option("--set", sets,

@@ -23,6 +23,9 @@ bool parse(CLI::App& app, Args args);
 /// Takes decimal whole numbers of a range, and says so.
 CLI::Validator whole_number(int64_t least, int64_t most);
 
+/// The same of any numbers.
+CLI::Validator real_number(double least, double most);
+
 /// What opens the keys of `--set` that change the model.
 inline constexpr std::string_view kModelSection = "model.";
 

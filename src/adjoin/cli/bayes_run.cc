@@ -278,7 +278,10 @@ void BayesRun::run_trial(const store::Claim& claim, const Stages& stages) {
 
 void BayesRun::try_networks(const Stages& stages) {
   WorkerProcesses others;
-  const int64_t jobs = config_.bayes.jobs;
+  const auto is_over = [](const store::StoredTrial& trial) { return trial.is_over(); };
+  const std::vector<store::StoredTrial> known = study_->trials();
+  const int64_t left = config_.trials - std::count_if(known.begin(), known.end(), is_over);
+  const int64_t jobs = std::clamp<int64_t>(left, 1, config_.bayes.jobs);
   const int threads = std::max(1, available_cpus() / static_cast<int>(jobs));
   for (int64_t i = 1; i < jobs; ++i) {
     others.start({"search", "--join", "--output", folder_, "--progress", "silent"},

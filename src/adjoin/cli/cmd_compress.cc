@@ -93,7 +93,7 @@ int run_compress(Args args) {
   if (!parse(app, args)) return 0;
   const auto config = [&](const std::string& folder) {
     auto whole = resolved<compress::CompressConfig>(
-        flags, run_flags, folder, [](auto& all) -> auto& { return all.train; });
+        flags, run_flags, folder, "compress", [](auto& all) -> auto& { return all.train; });
     let_flags_choose(app, whole);
     return whole;
   };

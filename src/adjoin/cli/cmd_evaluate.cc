@@ -41,7 +41,7 @@ void add_options(CLI::App& app, EvaluateOptions& options) {
       ->check(whole_number(-1, 1024))
       ->capture_default_str();
   app.add_option("--max-bad-images", options.max_bad_images, "share that may be unreadable")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(real_number(0, 1))
       ->capture_default_str();
   app.add_option("--device", options.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
   app.add_option("--dtype", options.dtype, "auto (bf16 on a GPU), float32, float64 or bf16")
@@ -51,6 +51,9 @@ void add_options(CLI::App& app, EvaluateOptions& options) {
 }
 
 void check_unreadable(const train::Evaluation& result, const data::Loader& loader, double most) {
+  if (result.images == 0) {
+    throw Error(ErrorKind::kData, loader.split().name + ": no image of it can be read");
+  }
   if (result.unreadable == 0) return;
   const auto all = static_cast<double>(result.images + result.unreadable);
   const std::vector<int64_t> which = loader.unreadable();

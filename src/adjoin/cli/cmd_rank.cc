@@ -137,6 +137,15 @@ std::vector<double> column(const std::vector<Json>& lines, const std::string& na
   return values;
 }
 
+/// Error(kData) where a network was not measured.
+void check_truth(const std::string& file, const std::vector<ModelSpec>& networks) {
+  const proxy::Truth truth = proxy::read_truth(file);
+  for (const ModelSpec& spec : networks) {
+    if (truth.rows.contains(spec.name)) continue;
+    throw Error(ErrorKind::kData, fmt::format("{}: has no row for {}", file, spec.name));
+  }
+}
+
 /// {"proxies": {name: {..}}, "scores": [..]}, with a verdict per column of the truth.
 Json result_json(const RankFlags& flags, const std::vector<std::string>& names,
                  const std::vector<Json>& lines) {
@@ -154,12 +163,6 @@ Json result_json(const RankFlags& flags, const std::vector<std::string>& names,
   }
   if (flags.truth.empty()) return result;
   const proxy::Truth truth = proxy::read_truth(flags.truth);
-  for (const Json& line : lines) {
-    const auto name = line.at("name").get<std::string>();
-    if (!truth.rows.contains(name)) {
-      throw Error(ErrorKind::kData, fmt::format("{}: has no row for {}", flags.truth, name));
-    }
-  }
   result["truth"] = {{"columns", truth.columns}, {"rows", truth.rows}};
   for (size_t c = 0; c < truth.columns.size(); ++c) {
     std::vector<double> measured;
@@ -310,8 +313,8 @@ int run_rank(Args args) {
   options.seeds.assign(flags.seeds.begin(), flags.seeds.end());
   options.threads = static_cast<int>(flags.threads);
   prepare_torch(1);
-  if (!flags.truth.empty()) proxy::read_truth(flags.truth);  // refused before anything is scored
   std::vector<ModelSpec> networks = networks_of(flags);
+  if (!flags.truth.empty()) check_truth(flags.truth, networks);  // before anything is scored
   proxy::BatchSource batches = [&](const ModelSpec& spec) {
     return proxy::random_batches(spec, flags.batch_size, flags.batches,
                                  static_cast<uint64_t>(flags.seed));

@@ -51,7 +51,10 @@ int run_report(Args args) {
   from_json(Json(format_name), format, "--format");
 
   std::vector<report::RunView> runs;
-  for (const std::string& folder : folders) runs.push_back(report::read_run(folder));
+  for (const std::string& folder : folders) {
+    report::check_run(folder);
+    runs.push_back(report::read_run(folder));
+  }
   for (const report::RunView& run : runs) {
     for (const std::string& problem : run.problems) {
       std::cerr << "adjoin: note: " << one_line(run.folder) << ": " << one_line(problem) << '\n';

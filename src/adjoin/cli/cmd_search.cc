@@ -69,8 +69,9 @@ int run_search(Args args) {
   run_flags.is_resumed = run_flags.is_resumed || is_joined;
   const auto config = [&](const std::string& folder, std::optional<int64_t> seed) {
     auto whole = resolved<SearchConfig>(
-        flags, run_flags, folder, [](auto& all) -> auto& { return all.compress.train; });
+        flags, run_flags, folder, "search", [](auto& all) -> auto& { return all.compress.train; });
     whole.compress.train.seed = seed.value_or(whole.compress.train.seed);
+    if (run_flags.is_resumed && !is_joined) check_unchanged(whole, folder);
     return whole;
   };
   const auto is_bayes = [&](const std::string& folder) {

@@ -56,7 +56,7 @@ int run_train(Args args) {
   if (!parse(app, args)) return 0;
   const auto config = [&](const std::string& folder) {
     return resolved<train::TrainConfig>(
-        flags, run_flags, folder, [](auto& whole) -> auto& { return whole; });
+        flags, run_flags, folder, "train", [](auto& whole) -> auto& { return whole; });
   };
   const auto prepare = [&](const std::string& folder, std::optional<int64_t> seed,
                            const train::Launch& launch) {

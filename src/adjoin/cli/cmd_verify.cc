@@ -41,7 +41,7 @@ int run_verify(Args args) {
   app.add_option(
          "--tolerance", tolerance,
          "largest allowed difference of a logit (1e-7 in float64, 1e-5 in float32, 0.1 in bf16)")
-      ->check(CLI::PositiveNumber);
+      ->check(real_number(1e-300, 1e300));
   app.add_flag("--json", is_json, "print JSON");
   if (!parse(app, args)) return 0;
   const torch::Device device = parse_device(device_name);

@@ -11,24 +11,12 @@
 #include "adjoin/core/table.h"
 #include "adjoin/cost/cost.h"
 #include "adjoin/report/html.h"
+#include "adjoin/report/run_view.h"
 #include "adjoin/train/checkpoint.h"
 #include "adjoin/train/dry_run.h"
 
 namespace adjoin::cli {
 namespace {
-
-/// A run that goes on has the config it began with; what the user says again must agree.
-void check_unchanged(const Json& now, const std::string& checkpoint) {
-  const Json then = train::read_checkpoint_state(checkpoint).at("config");
-  for (const auto& [key, value] : now.items()) {
-    // A field that an older version did not know had no effect then.
-    if (train::is_free_to_change(key) || !then.contains(key) || then.at(key) == value) continue;
-    throw Error(ErrorKind::kConfig,
-                fmt::format("{}: is {}, but the run in {} has {}; leave it as it was, or start "
-                            "another run",
-                            key, value.dump(), checkpoint, then.at(key).dump()));
-  }
-}
 
 void print_estimate(const train::Job& job, const train::Estimate& e) {
   Table table({"what", ">value"});
@@ -130,7 +118,9 @@ class OneRun {
     group_.broadcast(is_there);
     if (is_there.item<int64_t>() == 0) return "";
     std::string path = output_ + "/last.ckpt";
-    check_unchanged(job_.whole_config, path);
+    const Json state = train::read_checkpoint_state(path);
+    check_unchanged(job_.whole_config, state.at("config"), path);
+    train::check_inputs(job_.inputs(), state.at("inputs"), path);
     return path;
   }
 
@@ -192,6 +182,29 @@ ConfigFlagsOptions train_flag_options() {
            {"train_crop_mode", "Augmentation"},
            {"val_fraction", "Data"},
            {"seed", "Run"}}};
+}
+
+void check_unchanged(const Json& now, const Json& then, const std::string& where) {
+  for (const auto& [key, value] : now.items()) {
+    // A field that an older version did not know had no effect then.
+    if (train::is_free_to_change(key) || !then.contains(key) || then.at(key) == value) continue;
+    throw Error(ErrorKind::kConfig,
+                fmt::format("{}: is {}, but the run in {} has {}; leave it as it was, or start "
+                            "another run",
+                            key, value.dump(), where, then.at(key).dump()));
+  }
+}
+
+Json saved_config(const std::string& folder, std::string_view verb) {
+  const std::string file = folder + "/config.yaml";
+  Json config = read_yaml_file(file);
+  const std::string theirs = report::verb_of(config);
+  if (theirs != verb) {
+    throw Error(ErrorKind::kUsage, fmt::format("{}: is a run of adjoin {}; go on with it by that "
+                                               "command, or choose another --output",
+                                               folder, theirs));
+  }
+  return config;
 }
 
 void merge_sets(std::vector<std::string>& sets, const std::vector<std::string>& given) {

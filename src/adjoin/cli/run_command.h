@@ -41,15 +41,22 @@ ConfigFlagsOptions train_flag_options();
 /// Changes of the model on the command line, as --set has them, over those of recipes.
 void merge_sets(std::vector<std::string>& sets, const std::vector<std::string>& given);
 
+/// A run that goes on has the config it began with; what the user says again must agree.
+/// Error(kConfig) naming the first field that does not.
+void check_unchanged(const Json& now, const Json& then, const std::string& where);
+
+/// What config.yaml in a run folder says. Error(kUsage) when the run is of another command.
+Json saved_config(const std::string& folder, std::string_view verb);
+
 /// The config of the run in `folder`. One that goes on is based on what the folder says.
 /// `train_part` finds the TrainConfig in it.
 template <class Config, class TrainPart>
 Config resolved(ConfigFlags& flags, const RunFlags& run, const std::string& folder,
-                TrainPart train_part) {
+                std::string_view verb, TrainPart train_part) {
   Config base;
   const std::string saved = folder + "/config.yaml";
   if (run.is_resumed && place_at(saved) == Place::kFile) {
-    merge_json(read_yaml_file(saved), base, saved);
+    merge_json(saved_config(folder, verb), base, saved);
   }
   Config config = flags.resolve(base);
   merge_sets(train_part(config).set, flags.model_sets());

@@ -11,6 +11,10 @@ namespace adjoin::cli {
 
 ScoreFile::ScoreFile(const std::string& folder, bool is_resumed, const Json& settings) {
   if (folder.empty()) return;
+  for (const char* name : {"/config.yaml", "/last.ckpt"}) {
+    if (place_at(folder + name) == Place::kNothing) continue;
+    throw Error(ErrorKind::kUsage, folder + ": holds a run; choose another --output");
+  }
   folder_.emplace(folder, true);
   const std::string path = *folder_ / "scores.jsonl";
   const std::string saved = *folder_ / "rank.json";

@@ -23,12 +23,19 @@ using search::SearchConfig;
 
 constexpr size_t kMostScoreBytes = size_t{1} << 30;
 
+bool is_there(const std::string& path) { return place_at(path) != Place::kNothing; }
+
+bool has_search(const std::string& folder) {
+  const auto names = {"/search", "/scores.jsonl", "/study.db"};
+  return std::any_of(names.begin(), names.end(),
+                     [&](const char* name) { return is_there(folder + name); });
+}
+
 }  // namespace
 
 std::unique_ptr<train::RunFolder> held(const std::string& folder, const SearchConfig& config,
                                        bool is_resumed) {
-  for (const char* name : {"/search", "/scores.jsonl", "/study.db"}) {
-    if (is_resumed || place_at(folder + name) == Place::kNothing) continue;
+  if (!is_resumed && has_search(folder)) {
     throw Error(ErrorKind::kUsage, folder +
                                        ": holds a search already; go on with it by --resume, or "
                                        "choose another --output");
@@ -38,6 +45,23 @@ std::unique_ptr<train::RunFolder> held(const std::string& folder, const SearchCo
     hold->write("config.yaml", config_yaml(config));
   }
   return hold;
+}
+
+void check_unchanged(const SearchConfig& config, const std::string& folder) {
+  const std::string file = folder + "/config.yaml";
+  const bool is_begun = has_search(folder) || is_there(folder + "/last.ckpt");
+  if (!is_begun || place_at(file) != Place::kFile) return;
+  SearchConfig begun;
+  merge_json(saved_config(folder, "search"), begun, file);
+  Json then = to_json(begun);
+  Json now = to_json(config);
+  if (config.method == Method::kBayes) {  // a study knows itself what may differ
+    then = {{"method", then.at("method")}};
+    now = {{"method", now.at("method")}};
+  } else if (now.at("dtype") == "auto") {
+    now.erase("dtype");
+  }
+  check_unchanged(now, then, folder);
 }
 
 SearchRun::SearchRun(SearchConfig config, std::string folder)

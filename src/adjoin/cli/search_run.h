@@ -20,6 +20,9 @@ namespace adjoin::cli {
 std::unique_ptr<train::RunFolder> held(const std::string& folder,
                                        const search::SearchConfig& config, bool is_resumed);
 
+/// Error(kConfig) when a search that goes on in the folder is another one.
+void check_unchanged(const search::SearchConfig& config, const std::string& folder);
+
 class SearchRun {
  public:
   SearchRun(search::SearchConfig config, std::string folder);

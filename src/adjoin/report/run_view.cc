@@ -53,9 +53,7 @@ class Reader {
       say(fmt::format("The config cannot be read: {}.", e.what()));
     }
     if (!view_.config.is_object()) view_.config = Json::object();
-    view_.verb = view_.config.contains("alpha")        ? "compress"
-                 : view_.config.contains("candidates") ? "search"
-                                                       : "train";
+    view_.verb = verb_of(view_.config);
     const auto epochs = view_.config.find("epochs");
     if (epochs != view_.config.end() && epochs->is_number_integer()) {
       view_.wanted_epochs = epochs->get<int64_t>();
@@ -133,10 +131,13 @@ class Reader {
 
   /// What the command measured at its end.
   void read_result() {
+    if (!fs::exists(path("result.json"))) return;  // an unfinished run has none
     try {
       result_ = read_json_file(path("result.json"), kMostResultBytes);
-    } catch (const std::exception&) {  // an unfinished run has none
+    } catch (const std::exception& e) {
+      say(fmt::format("result.json cannot be read: {}.", e.what()));
     }
+    if (!result_.is_object()) result_ = Json::object();
   }
 
   /// The best of several that were trained in folders of their own, judged by other images there.
@@ -168,7 +169,8 @@ class Reader {
   void read_teacher() {
     constexpr const char* kFile = "teacher/model.safetensors";
     const bool is_taught = view_.networks.size() == 1 && view_.networks[0].name == "small";
-    if (!is_taught || !fs::exists(path(kFile))) return;
+    if (!is_taught) return;
+    if (!fs::exists(path(kFile))) return say(fmt::format("There is no {}.", kFile));
     const Json& large = result_.at("large");
     NetworkView teacher{"large", {}};
     teacher.points = {{0, large.at("top1").get<double>(), large.at("loss").get<double>()}};
@@ -207,11 +209,17 @@ class Reader {
         }
         view_.samples.push_back(std::move(sample));
       }
+    } catch (const Json::exception&) {
+      forget_predictions("it is not of these networks, or damaged");
     } catch (const std::exception& e) {
-      view_.classes.clear();
-      view_.samples.clear();
-      say(fmt::format("predictions.json cannot be read: {}.", e.what()));
+      forget_predictions(e.what());
     }
+  }
+
+  void forget_predictions(const std::string& why) {
+    view_.classes.clear();
+    view_.samples.clear();
+    say(fmt::format("predictions.json cannot be read: {}.", why));
   }
 
   static const Json* of_network(const Json& result, const std::string& name) {
@@ -229,6 +237,11 @@ class Reader {
   Json result_ = Json::object();
 };
 
+void check_folder(const std::string& folder) {
+  if (fs::is_directory(folder)) return;
+  throw Error(ErrorKind::kIo, folder + ": there is no such folder of a run");
+}
+
 }  // namespace
 
 std::string RunView::setting(const std::string& key) const {
@@ -237,10 +250,24 @@ std::string RunView::setting(const std::string& key) const {
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
-RunView read_run(const std::string& folder) {
-  if (!fs::is_directory(folder)) {
-    throw Error(ErrorKind::kIo, folder + ": there is no such folder of a run");
+std::string verb_of(const Json& config) {
+  return config.contains("alpha") ? "compress" : config.contains("candidates") ? "search" : "train";
+}
+
+void check_run(const std::string& folder) {
+  check_folder(folder);
+  const auto has = [&](const char* name) { return fs::exists(fs::path(folder) / name); };
+  if (has("rank.json")) {
+    throw Error(ErrorKind::kData, folder + ": holds scores of adjoin rank, which writes its page");
   }
+  if (!has("config.yaml") && !has("log.jsonl") && !has("result.json")) {
+    throw Error(ErrorKind::kData,
+                folder + ": is not the folder of a run: it has no config.yaml and no log.jsonl");
+  }
+}
+
+RunView read_run(const std::string& folder) {
+  check_folder(folder);
   return Reader(folder).read();
 }
 

@@ -69,7 +69,7 @@ struct RunView {  // NOLINT(bugprone-exception-escape): a network that is moved 
   int64_t wanted_epochs = 0;                ///< 0: unknown
   double seconds = 0;                       ///< of the last training
   double whole_seconds = 0;                 ///< with the search before it, of all its processes
-  std::vector<std::string> problems;  ///< a sentence each
+  std::vector<std::string> problems;        ///< a sentence each
 
   bool is_empty() const { return networks.empty(); }
 
@@ -80,7 +80,13 @@ struct RunView {  // NOLINT(bugprone-exception-escape): a network that is moved 
   std::string setting(const std::string& key) const;
 };
 
-/// Error(kIo) when there is no such folder.
+/// "train", "compress" or "search": the command whose config it is.
+std::string verb_of(const Json& config);
+
+/// Error(kIo) when there is no such folder, Error(kData) when nothing in it is of a run.
+void check_run(const std::string& folder);
+
+/// What is there of a run. Error(kIo) when there is no such folder.
 RunView read_run(const std::string& folder);
 
 /// The folders beside a run that hold runs, too, by name; itself left out.

@@ -1,6 +1,7 @@
 #include "adjoin/train/job.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -191,6 +192,20 @@ Json Job::inputs() const {
     result["small"].push_back(spec_hash(network.derived.spec));
   }
   return result;
+}
+
+void check_inputs(const Json& now, const Json& then, const std::string& checkpoint) {
+  if (then == now) return;
+  std::vector<std::string> differences;
+  for (const auto& [what, value] : now.items()) {
+    const Json before = then.value(what, Json());
+    if (before == value) continue;
+    differences.push_back(fmt::format("{} was {} and is {}", what, before.dump(), value.dump()));
+  }
+  throw Error(ErrorKind::kData,
+              fmt::format("{}: was made from other files: {}", checkpoint,
+                          differences.empty() ? "there was more than one network"
+                                              : fmt::format("{}", fmt::join(differences, ", "))));
 }
 
 ModelSpec network_of(const TrainConfig& config) {

@@ -56,6 +56,9 @@ struct Job {
   std::vector<std::string> inner_names() const;
 };
 
+/// Error(kData) naming what is not as it was when a checkpoint was written.
+void check_inputs(const Json& now, const Json& then, const std::string& checkpoint);
+
 /// Error(kConfig), (kData) or (kIo) when a part is missing or does not fit the others.
 Job prepare(const TrainConfig& config, const Launch& launch = {});
 

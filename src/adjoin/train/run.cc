@@ -354,10 +354,7 @@ void Run::restore() {
   } catch (const Error& e) {
     refuse(e.what());
   }
-  if (stored.at("inputs") != inputs_) {
-    refuse(fmt::format("was made from other files: {}, now {}", stored.at("inputs").dump(),
-                       inputs_.dump()));
-  }
+  check_inputs(inputs_, stored.at("inputs"), path);
   if (then.steps_per_epoch != state_.steps_per_epoch || then.step > then.steps_per_epoch ||
       then.epoch > job_.config.epochs || (then.epoch == job_.config.epochs && !then.is_complete)) {
     refuse(fmt::format("stands at epoch {}, step {} of {}; this run has {} epochs of {} steps",
