@@ -34,7 +34,7 @@ bench: build  ## speed of forward, training, adjoined steps, loading and images 
 	/usr/bin/python3 bench/adjoined.py --worker build/release/bench/bench_adjoined
 	/usr/bin/python3 bench/dan.py --worker build/release/bench/bench_dan
 	/usr/bin/python3 bench/proxy.py --adjoin build/release/bin/adjoin
-	/usr/bin/python3 bench/bayes.py --worker build/release/bench/bench_bayes --seeds 3 --require 60
+	/usr/bin/python3 bench/bayes.py --worker build/release/bench/bench_bayes --require 60 --require-wins 8
 	/usr/bin/python3 bench/mixers.py --worker build/release/bench/bench_mixers
 	/usr/bin/python3 bench/inspection.py --worker build/release/bench/bench_inspection --require 3
 	/usr/bin/python3 bench/emd.py --adjoin build/release/bin/adjoin

@@ -6,6 +6,7 @@ units, skips). `random` draws, `features` is a Gaussian process on numbers made 
 bidirectional LSTM learns. One core.
 
   bench/bayes.py [--worker build/release/bench/bench_bayes] [--seeds 10] [--trials 60] [--require 60]
+                 [--require-wins 8]
   bench/bayes.py --share RUN/result.json ..     # of searches that were run: which part of their time went into proposals
 """
 
@@ -36,6 +37,7 @@ def main():
     parser.add_argument("--trials", type=int, default=60)
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--require", type=float, help="fail when a batch from 200 trials takes more seconds")
+    parser.add_argument("--require-wins", type=int, help="fail when a process beats random draws in fewer seeds")
     parser.add_argument("--json", help="write the numbers here")
     parser.add_argument("--share", nargs="+", metavar="FILE", help="results of searches; nothing else is done")
     args = parser.parse_args()
@@ -57,15 +59,19 @@ def main():
             found[way].append(worker.ask(op="search", way=way, seed=seed, trials=args.trials, **common)["best"])
         print(f"seed {seed}: " + ", ".join(f"{way} {found[way][-1]:.3f}" for way in WAYS), flush=True)
     worker.quit()
+    wins = {}
     print(f"\nbest reward after {args.trials} trials, {args.seeds} seeds")
     for way in WAYS:
-        wins = sum(a > b for a, b in zip(found[way], found["random"]))
-        print(f"  {way:10} mean {statistics.mean(found[way]):.3f}, better than random in {wins} of {args.seeds}")
+        wins[way] = sum(a > b for a, b in zip(found[way], found["random"]))
+        print(f"  {way:10} mean {statistics.mean(found[way]):.3f}, better than random in {wins[way]} of {args.seeds}")
     if args.json:
         Path(args.json).write_text(json.dumps({"seconds": times, "best": found}, indent=1) + "\n")
     longest = max(max(list) for list in times.values())
     if args.require is not None and longest > args.require:
         sys.exit(f"a batch takes {longest:.1f} s, above {args.require:g}")
+    fewest = min(wins["features"], wins["embedding"])
+    if args.require_wins is not None and fewest < args.require_wins:
+        sys.exit(f"better than random in {fewest} of {args.seeds} seeds, fewer than {args.require_wins}")
 
 
 if __name__ == "__main__":

@@ -1,64 +1,14 @@
-// adjoin search --method bayes from end to end: families, rewards, processes, kills, refusals.
-#include <fmt/format.h>
-
+// adjoin search --method bayes from end to end: families, rewards, what comes out, refusals.
 #include <cstring>
-#include <filesystem>
-#include <iterator>
 #include <map>
 #include <set>
 
-#include "adjoin/core/place.h"
-#include "cli/train_runs.h"
+#include "adjoin/store/study.h"
+#include "cli/bayes_runs.h"
 #include "support/python_folder.h"
 
 namespace adjoin {
 namespace {
-
-Words bayes(const std::string& model, const std::string& output, const Words& more = {}) {
-  Words args = {"search",
-                "--method",
-                "bayes",
-                "--model",
-                model,
-                "--data",
-                "synthetic:1x28x28x10x64",
-                "--epochs",
-                "2",
-                "--search-epochs",
-                "3",
-                "--device",
-                "cpu",
-                "--output",
-                output,
-                "--lr",
-                "1e-3",
-                "--batch-size",
-                "16",
-                "--warmup-epochs",
-                "0",
-                "--limit-val",
-                "16",
-                "--target-macs",
-                "0.5x",
-                "--trials",
-                "5",
-                "--proposals",
-                "2",
-                "--proposer",
-                "features",
-                "--log-interval",
-                "1"};
-  args.insert(args.end(), more.begin(), more.end());
-  return args;
-}
-
-int64_t kept_blocks(const Json& result) {
-  int64_t kept = 0;
-  for (const Json& block : result.at("architecture").at("blocks")) kept += block.at("keep") ? 1 : 0;
-  return kept;
-}
-
-bool exists(const std::string& path) { return place_at(path) != Place::kNothing; }
 
 class BayesTest : public testing::TestWithParam<const char*> {};
 
@@ -95,106 +45,29 @@ INSTANTIATE_TEST_SUITE_P(Families, BayesTest,
                          testing::Values("vit_mini_28", "t2t_mini_28", "swin_mini_28"),
                          [](const auto& one) { return std::string(one.param); });
 
-/// Lines of all logs of a search.
-int64_t all_log_lines(const std::string& run) {
-  int64_t sum = log_lines(run) + log_lines(run + "/teacher");
-  for (int i = 0; i < 8; ++i) sum += log_lines(fmt::format("{}/search/trial-{:03}", run, i));
-  return sum;
-}
-
-TEST(BayesCrashTest, KilledTenTimesInARowItEndsAsIfNothingHadHappened) {
+TEST(BayesTrialTest, OneThatIsHopelessIsStoppedEarly) {
   const TempFolder folder;
-  const Words more = {"--trials", "8", "--resume", "--halving", "0"};
-  const std::string whole = folder / "whole";
-  const Json wanted = result_of(bayes("vit_mini_28", whole, more));
   const std::string run = folder / "run";
-  int kills = 0;
-  while (kills < 10) {
-    const int64_t before = all_log_lines(run);
-    RunningProgram program(ADJOIN_BINARY, bayes("vit_mini_28", run, more));
-    // An epoch is done then, and some steps of another; or what comes between two.
-    const int64_t enough = before + 7 + kills % 3;
-    ASSERT_TRUE(wait_until(program, [&] { return all_log_lines(run) >= enough; }))
-        << "after " << kills << " kills: " << program.wait().err;
-    if (kills % 2 == 1) std::this_thread::sleep_for(std::chrono::milliseconds(4 * kills));
-    program.signal(SIGKILL);
-    program.wait();
-    ++kills;
+  const Json result = result_of(bayes("vit_mini_28", run,
+                                      {"--trials", "8", "--search-epochs", "9", "--halving", "3",
+                                       "--epochs", "1", "--no-retrain"}));
+  EXPECT_GT(result.at("states").at("stopped").get<int64_t>(), 0);
+  EXPECT_GT(result.at("states").at("complete").get<int64_t>(), 0);
+  for (const store::StoredTrial& trial : store::Study::read(run + "/study.db").trials()) {
+    const bool is_whole = trial.state == store::TrialState::kComplete;
+    const auto epochs = std::ssize(trial.curve);
+    EXPECT_TRUE(is_whole ? epochs == 9 : epochs == 1 || epochs == 3) << trial.number;
+    EXPECT_EQ(trial.reward, trial.curve.rbegin()->second) << "the last one is known";
   }
-  const Json result = result_of(bayes("vit_mini_28", run, more));
-  EXPECT_EQ(result.at("trials"), 8);
-  EXPECT_GT(result.at("attempts").get<int64_t>(), 8) << "some died and were begun again";
-  for (const char* key : {"architecture", "states", "best", "reward", "search_top1"}) {
-    EXPECT_EQ(result.at(key), wanted.at(key)) << key;
-  }
-  expect_equal_tensors(whole + "/small.safetensors", run + "/small.safetensors");
 }
 
-TEST(BayesProcessesTest, ShareTheTrialsAndOthersMayJoin) {
+TEST(BayesTrialTest, NoneBeginsWhenTheTimeIsUp) {
   const TempFolder folder;
-  const std::string run = folder / "run";
-  expect_refused(kUsage, {"no study", "join"},
-                 {"search", "--join", "--method", "bayes", "--model", "vit_mini_28", "--data",
-                  "synthetic:1x28x28x10x64", "--output", run});
-  const Json result =
-      result_of(bayes("vit_mini_28", run, {"--jobs", "3", "--trials", "9", "--no-retrain"}));
-  EXPECT_EQ(result.at("trials"), 9);
-  EXPECT_EQ(result.at("states").at("open"), 0);
-  EXPECT_EQ(result.at("attempts"), 9) << "no trial was begun twice";
-  result_of({"search", "--resume", "--output", run, "--trials", "10", "--jobs", "8"});
-  EXPECT_NE(access((run + "/search/worker-3.log").c_str(), F_OK), 0) << "one trial was left";
-  expect_refused(kUsage, {"--jobs", "--join"},
-                 {"search", "--join", "--output", run, "--jobs", "2"});
-  const ProgramResult joined =
-      adjoin({"search", "--join", "--output", run, "--trials", "12", "--json"});
-  EXPECT_EQ(Json::parse(joined.out).at("trials"), 2);
-  EXPECT_NE(joined.err.find("result.json is of before; --resume"), std::string::npos) << joined.err;
-}
-
-/// The processes that a program started.
-std::vector<pid_t> children_of(pid_t program) {
-  std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", program));
-  return {std::istream_iterator<pid_t>(list), {}};
-}
-
-TEST(BayesProcessesTest, AWorkerThatIsKilledLeavesItsTrialToTheOthers) {
-  const TempFolder folder;
-  const std::string run = folder / "run";
-  RunningProgram program(
-      ADJOIN_BINARY, bayes("vit_mini_28", run,
-                           {"--jobs", "2", "--trials", "4", "--search-epochs", "30", "--halving",
-                            "0", "--no-retrain", "--json", "--checkpoint-interval", "1"}));
-  const auto is_at_two = [&] {
-    return log_lines(run + "/search/trial-000") > 8 && log_lines(run + "/search/trial-001") > 8;
-  };
-  ASSERT_TRUE(wait_until(program, is_at_two)) << program.wait().err;
-  const std::vector<pid_t> workers = children_of(program.pid());
-  ASSERT_EQ(workers.size(), 1U);
-  kill(workers[0], SIGKILL);
-  const ProgramResult result = program.wait();
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_NE(result.err.find("worker 1 ended with 137"), std::string::npos) << result.err;
-  const Json json = parse_json(result.out, "stdout");
-  EXPECT_EQ(json.at("states").at("complete"), 4);
-  EXPECT_EQ(json.at("attempts"), 5);
-}
-
-TEST(BayesProcessesTest, StopTogetherAndGoOnTogether) {
-  const TempFolder folder;
-  const std::string run = folder / "run";
-  const Words args = bayes("vit_mini_28", run,
-                           {"--jobs", "2", "--search-epochs", "30", "--halving", "0", "--trials",
-                            "4", "--no-retrain", "--resume"});
-  {
-    RunningProgram program(ADJOIN_BINARY, args);
-    ASSERT_TRUE(wait_until(program, [&] { return log_lines(run + "/search/trial-001") > 8; }));
-    const std::vector<pid_t> workers = children_of(program.pid());
-    program.signal(SIGTERM);
-    EXPECT_EQ(program.wait().exit_code, 143);
-    for (const pid_t worker : workers) EXPECT_NE(kill(worker, 0), 0) << "still runs";
-  }
-  const Json result = result_of(args);
-  EXPECT_EQ(result.at("states").at("complete"), 4);
+  const Json result = result_of(
+      bayes("vit_mini_28", folder / "r",
+            {"--trials", "50", "--budget-minutes", "0.000001", "--halving", "4", "--no-retrain"}));
+  EXPECT_EQ(result.at("states").at("complete"), 1);
+  EXPECT_EQ(result.at("states").at("open"), 1) << "proposed, and left";
 }
 
 TEST(BayesResumeTest, TrainsTheNewBestWhereMoreTrialsFindOne) {
@@ -225,27 +98,6 @@ TEST(BayesResumeTest, TrainsTheNewBestWhereMoreTrialsFindOne) {
   const std::string page = read_file(run + "/report.html");
   EXPECT_EQ(page.find("class=\"problems\""), std::string::npos);
   EXPECT_NE(page.find("faster on a CPU"), std::string::npos);
-}
-
-TEST(BayesResumeTest, ATrialOfALostStudyIsBegunAnew) {
-  const TempFolder folder;
-  const std::string run = folder / "run";
-  const Words args = bayes("vit_mini_28", run,
-                           {"--trials", "2", "--search-epochs", "30", "--halving", "0", "--resume",
-                            "--no-retrain", "--checkpoint-interval", "1"});
-  {
-    RunningProgram program(ADJOIN_BINARY, args);
-    ASSERT_TRUE(wait_until(program, [&] { return log_lines(run + "/search/trial-000") > 8; }));
-    program.signal(SIGKILL);
-    program.wait();
-  }
-  for (const char* end : {"", "-wal", "-shm"}) {
-    std::filesystem::remove(run + "/study.db" + end);
-  }
-  Words other = args;  // trial 0 is another network then
-  other.insert(other.end(), {"--target-macs", "0.2x"});
-  std::filesystem::remove_all(run + "/teacher");
-  EXPECT_EQ(result_of(other).at("states").at("complete"), 2);
 }
 
 /// Tensors alone.
@@ -340,6 +192,8 @@ TEST(BayesErrorTest, SaysWhatIsWrongAndTouchesNoStudyOfSomethingElse) {
   const std::string other = taught + "/other.safetensors";
   result_of({"extract", teacher, other, "--alpha", "1", "--order", "magnitude"});
   expect_refusal(with_teacher(other, {}), kUsage, {"study.db", "teacher_weights", "fnv1a"});
+  expect_refusal(with_teacher(teacher, {"--data", "synthetic:1x28x28x10x128"}), kUsage,
+                 {"study.db", "images", "to learn from"});
   expect_refusal(bayes("vit_mini_28", folder / "never", {"--target-macs", "0.01x"}), kUsage,
                  {"--target-macs", "no network can be that small", "MACs"});
   expect_refusal(bayes("vit_mini_28", folder / "never", {"--candidates", "1,2"}), kUsage,
@@ -355,6 +209,9 @@ TEST(BayesErrorTest, SaysWhatIsWrongAndTouchesNoStudyOfSomethingElse) {
                    {wrong[0], "is not below", "of the large network"});
   }
   expect_refusal(bayes("vit_mini_28", folder / "never", {"--reset-head"}), kUsage, {"reset_head"});
+  expect_refusal(
+      bayes("vit_mini_28", folder / "never", {"--reward-by", "tse", "--distillation-alpha", "1"}),
+      kUsage, {"reward_by", "no loss"});
   expect_refusal(
       bayes("vit_mini_28", folder / "never", {"--finalists", "2", "--final-training", "adjoined"}),
       kUsage, {"finalists", "adjoined"});
@@ -377,11 +234,37 @@ TEST(BayesErrorTest, SaysWhatIsWrongAndTouchesNoStudyOfSomethingElse) {
   EXPECT_EQ(read_file(file), "not a study");
 }
 
+TEST(BayesErrorTest, TheFolderOfATeacherIsThatOfASearch) {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  const Words args = bayes("vit_mini_28", run, {"--epochs", "50"});
+  RunningProgram program(ADJOIN_BINARY, args);
+  ASSERT_TRUE(wait_until(program, [&] { return log_lines(run + "/teacher") > 2; }))
+      << program.wait().err;
+  program.signal(SIGKILL);
+  program.wait();
+  EXPECT_FALSE(exists(run + "/study.db"));
+  expect_refusal(args, kUsage, {"holds a search already", "--resume"});
+  expect_refusal({"search", "--resume", "--output", run, "--method", "uniform"}, kUsage,
+                 {"method", "uniform", "bayes"});
+  // A study of something else is seen before hours of training.
+  std::ofstream(run + "/study.db") << "not a study";
+  const int64_t lines = log_lines(run + "/teacher");
+  expect_refusal({"search", "--resume", "--output", run}, kBadData, {"study.db", "not a study"});
+  EXPECT_EQ(log_lines(run + "/teacher"), lines);
+}
+
 TEST(BayesDryRunTest, SaysWhatComesFirstAndTrainsNothing) {
   const TempFolder folder;
   const ProgramResult result = adjoin(bayes("vit_mini_28", folder / "r", {"--dry-run"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.err.find("teacher"), std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find("no trial is stopped early"), std::string::npos) << result.err;
+  const ProgramResult brief =
+      adjoin(bayes("vit_mini_28", folder / "r", {"--dry-run", "--search-epochs", "2"}));
+  EXPECT_NE(brief.err.find("halving: no trial is stopped early, as 2 epochs are fewer than 3"),
+            std::string::npos)
+      << brief.err;
   EXPECT_NE(result.out.find("one step"), std::string::npos) << result.out;
   EXPECT_FALSE(exists(folder / "r"));
 }

@@ -259,6 +259,9 @@ TEST(SearchFolderTest, KeepsItsConfigWhateverIsAskedOfItLater) {
   const std::string page = read_file(folder / "r/report.html");
   EXPECT_NE(page.find("What was found"), std::string::npos);
   EXPECT_EQ(page.find("epochs are finished"), std::string::npos);
+  const Json trained = result_of({"search", "--resume", "--retrain", "--output", folder / "r"});
+  EXPECT_EQ(trained.at("architecture"), first.at("architecture"));
+  EXPECT_GT(trained.at("small").at("top1").get<double>(), 0);
 }
 
 TEST(SearchFolderTest, IsNotTouchedByAnotherSearchThatIsRefused) {

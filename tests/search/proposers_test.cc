@@ -134,6 +134,17 @@ TEST_F(ProposersTest, ProposalsAreNewDifferentAndTheSameForASeed) {
   }
 }
 
+TEST_F(ProposersTest, WhereTooLittleIsKnownTheyAreDrawn) {
+  History history;
+  for (const Choice& choice : propose(Proposer::kRandom, space, {}, 4, 1)) {
+    EXPECT_EQ(way_now(Proposer::kEmbedding, history), Proposer::kRandom);
+    EXPECT_EQ(propose(Proposer::kFeatures, space, history, 2, 5),
+              propose(Proposer::kRandom, space, history, 2, 5));
+    history.tried.push_back({choice, reward(choice)});
+  }
+  EXPECT_EQ(way_now(Proposer::kEmbedding, history), Proposer::kEmbedding);
+}
+
 TEST_F(ProposersTest, WhatIsBeingTriedIsNotProposedAgain) {
   for (const Proposer way : {Proposer::kRandom, Proposer::kFeatures}) {
     ProposerOptions options;

@@ -180,6 +180,13 @@ TEST_F(StudyTest, ADifferenceInWhatItIsAboutIsNamedWithBothValues) {
   more["width"] = "all";
   expect_error(ErrorKind::kUsage, {path_, "width none, not \"all\""}, open_with(more));
   EXPECT_EQ(read_file(path_), before);
+  Study::Options options;
+  options.before = {{"width", "all"}};
+  EXPECT_EQ(Study::open(path_, "a study", more, options).trials().size(), 3U)
+      << "what it meant before there was such a key";
+  options.before = {{"width", "half"}};
+  expect_error(ErrorKind::kUsage, {path_, "width \"half\", not \"all\""},
+               [&] { Study::open(path_, "a study", more, options); });
   const Json turned = {{"seed", 7}, {"budget", 1.5}, {"model", "deit_tiny"}};
   EXPECT_EQ(Study::open(path_, "a study", turned).trials().size(), 3U);
 }

@@ -4,6 +4,7 @@
 #include "adjoin/cli/checked_export.h"
 #include "adjoin/cli/model_options.h"
 #include "adjoin/cli/run_results.h"
+#include "adjoin/cli/search_run.h"
 #include "adjoin/core/table.h"
 #include "adjoin/io/onnx/export.h"
 #include "adjoin/models/load.h"
@@ -59,7 +60,7 @@ Json BayesRun::summary(const store::StoredTrial& best) const {
       {"reward", *best.reward},
       {"search_top1",
        {{"large", study_->fact("teacher").at("top1")},
-        {"searched", best.facts.value("top1", 0.0)}}},
+        {"searched", search::number_of(best.facts, "top1", search::name_of(best))}}},
       {"macs", price.macs},
       {"params", price.params},
       {"large", {{"macs", most.macs}, {"params", most.params}}},
@@ -73,8 +74,8 @@ Json BayesRun::finish(const Stages& stages) {
   std::vector<store::StoredTrial> best = search::ranking(study_->trials());
   if (best.empty()) {
     throw Error(ErrorKind::kNumeric,
-                fmt::format("{}: none of the trials was trained to the end; give more --trials, or "
-                            "a smaller --lr where they failed",
+                fmt::format("{}: none of the trials was trained to the end; give more --trials or "
+                            "--budget-minutes, or a smaller --lr where they failed",
                             folder_));
   }
   search::draw_map(space_, *study_, seed());
@@ -117,6 +118,7 @@ Json BayesRun::train_adjoined(const store::StoredTrial& best, const Stages& stag
   const ModelSpec large = job.header.spec;
   const ModelSpec small = job.inner[0].derived.spec;
   claim_folder(folder_, best, "adjoined");
+  hold_.reset();  // the training takes it
   const train::RunResult trained = stages.run(std::move(job), folder_);
   Json result = summary(best);
   result["large"] = network_json(large, trained.evaluations[0], folder_ + "/large.safetensors");
@@ -132,6 +134,7 @@ Json BayesRun::train_finalists(const std::vector<store::StoredTrial>& best, cons
   const auto trained = [&](const store::StoredTrial& trial, Images images,
                            const std::string& folder) {
     claim_folder(folder, trial, "distillation");
+    if (folder == folder_) hold_.reset();  // the training takes it
     return stages.run(search::prepare_student(config_, teacher_, search::choice_of(space_, trial),
                                               epochs, images, stages.launch),
                       folder);
@@ -195,18 +198,13 @@ void print_bayes_result(const Json& run) {
     fmt::print("trial {}, trained in full: {:.2f} % of the images set aside\n",
                finalist.at("trial").get<int64_t>(), finalist.at("top1_set_aside").get<double>());
   }
-  std::string text = fmt::format(
+  const std::string text = fmt::format(
       "{}/architecture.json: trial {}, {} of {} blocks, {} skips, {} MACs ({:.3f} of the large "
       "network's)",
       run.at("run").get<std::string>(), run.at("best").get<int64_t>(), kept,
       run.at("architecture").at("blocks").size(), run.at("architecture").at("skips").size(),
       short_count(macs), macs / run.at("large").at("macs").get<double>());
-  for (const auto& [what, limit] : run.at("target").items()) {
-    text += fmt::format(", {:.1f} % of the target of {} {}",
-                        100 * run.at(what).get<double>() / limit.get<double>(),
-                        short_count(limit.get<double>()), what);
-  }
-  fmt::print("{}\n", text);
+  fmt::print("{}{}\n", text, used_of_target(run));
 }
 
 }  // namespace adjoin::cli

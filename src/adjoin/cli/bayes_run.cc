@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "adjoin/cli/model_options.h"
+#include "adjoin/cli/search_run.h"
 #include "adjoin/cli/worker_processes.h"
 #include "adjoin/core/atomic_file.h"
 #include "adjoin/core/place.h"
@@ -32,17 +33,14 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-std::vector<double> numbers(const Json& facts, const char* name) {
-  const auto found = facts.find(name);
-  return found == facts.end() ? std::vector<double>() : found->get<std::vector<double>>();
-}
-
 void check_alone(const Stages& stages) {
   if (stages.launch.size == 1) return;
   throw Error(ErrorKind::kUsage,
               "--method bayes: is for processes of their own, not of one group; say --jobs N, or "
               "start others with --join");
 }
+
+bool is_over(const store::StoredTrial& trial) { return trial.is_over(); }
 
 void remove_files(const std::string& folder, std::initializer_list<const char*> names) {
   for (const char* name : names) {
@@ -58,12 +56,19 @@ BayesRun::BayesRun(search::SearchConfig config, std::string folder)
       folder_(std::move(folder)),
       teacher_(folder_ + "/teacher/model.safetensors"),
       space_(search::exploration(config_)) {
+  store::check_available();
   train::TrainConfig& training = config_.compress.train;
   training.dtype = train::dtype_name(train::choose_compute(training.device, training.dtype));
 }
 
 std::vector<std::string> BayesRun::notes() const {
   std::vector<std::string> notes = search::without_effect(config_);
+  const int64_t epochs = search::trial_epochs(config_);
+  const int64_t halving = config_.bayes.halving;
+  if (halving > 1 && search::Halving{halving, epochs}.rungs().empty()) {
+    notes.push_back(fmt::format(
+        "halving: no trial is stopped early, as {} epochs are fewer than {}", epochs, halving));
+  }
   notes.push_back(search::feasible_text(space_));
   return notes;
 }
@@ -86,6 +91,8 @@ std::pair<train::Job, std::string> BayesRun::first_job(const train::Launch& laun
           fmt::format("one of {} trials", config_.trials)};
 }
 
+void BayesRun::take_folder(bool is_resumed) { hold_ = held(folder_, config_, is_resumed); }
+
 void BayesRun::write_config() const {
   AtomicFile file(folder_ + "/config.yaml");
   file.write(config_yaml(config_));
@@ -93,8 +100,10 @@ void BayesRun::write_config() const {
 }
 
 void BayesRun::open_study(const std::string& teacher_hash) {
-  study_ = store::Study::open(folder_ + "/study.db", space_.large().name,
-                              search::study_about(config_, space_, teacher_hash));
+  store::Study::Options options;
+  options.before = search::usual_settings();
+  study_ = store::Study::open(study_file(), space_.large().name,
+                              search::study_about(config_, space_, teacher_hash), options);
 }
 
 train::RunResult BayesRun::teacher_trained(train::Job job, const Stages& stages) const {
@@ -109,6 +118,7 @@ train::RunResult BayesRun::teacher_trained(train::Job job, const Stages& stages)
 /// The teacher is trained, or is that of --from; one file of it is in the folder, the same for all
 /// processes.
 void BayesRun::begin_study(const Stages& stages) {
+  if (place_at(study_file()) != Place::kNothing) store::Study::read(study_file());
   train::Job job = search::prepare_teacher(config_, stages.launch);
   if (config_.compress.train.from.empty()) {
     if (place_at(teacher_) != Place::kFile) print_notes({"the teacher is trained first"});
@@ -137,6 +147,8 @@ void BayesRun::measure_baseline(const Stages& stages) {
                            found.top1, with_commas(found.images))});
   if (config_.bayes.reward_by != search::RewardBy::kAccuracy) {
     print_notes({"the teacher is trained as trials are, to compare their losses with"});
+    const std::string folder = folder_ + "/search/baseline";
+    if (study_->fact(kBaseline).is_null()) clear_folder(folder);  // of another study
     train::Job job =
         search::prepare_student(config_, teacher_, space_.whole(), search::trial_epochs(config_),
                                 Images::kHeldIn, stages.launch);
@@ -148,18 +160,15 @@ void BayesRun::measure_baseline(const Stages& stages) {
       study_->set_fact(kBaseline, kept);
       return false;
     };
-    const double seconds = stages.go_on(std::move(job), folder_ + "/search/baseline").seconds;
+    const double seconds = stages.go_on(std::move(job), folder).seconds;
     study_->set_fact(kBaselineSeconds, seconds);
     const Json kept = study_->fact(kBaseline);
     for (int64_t i = 0; i < epochs; ++i) {
-      teacher["losses"].push_back(kept.at(std::to_string(i)));
+      teacher["losses"].push_back(search::number_of(kept, std::to_string(i), kBaseline));
     }
-    clear_weights(folder_ + "/search/baseline");
+    clear_weights(folder);
   }
-  Json target = Json::object();
-  if (space_.limits().macs) target["macs"] = *space_.limits().macs;
-  if (space_.limits().params) target["params"] = *space_.limits().params;
-  study_->set_fact("target", target);
+  study_->set_fact("target", space_.limits().json());
   study_->set_fact("teacher", teacher);
 }
 
@@ -169,23 +178,30 @@ search::Worth BayesRun::worth() const {
     throw Error(ErrorKind::kUsage,
                 folder_ + ": the search there has not yet measured its teacher; join it later");
   }
-  return {config_, space_, {teacher.value("top1", 0.0), numbers(teacher, "losses")}};
+  const char* const owner = "the teacher of the study";
+  return {
+      config_,
+      space_,
+      {search::number_of(teacher, "top1", owner), search::numbers_of(teacher, "losses", owner)}};
 }
 
 /// Adds the next networks to the study; false where there are none.
 bool BayesRun::propose() {
   const std::vector<store::StoredTrial> trials = study_->trials();
   const int64_t known = std::ssize(trials);
-  const int64_t count = std::min(config_.bayes.proposals, config_.trials - known);
-  if (count <= 0) return false;
   const auto start = std::chrono::steady_clock::now();
   const search::History history = search::history_of(space_, trials);
-  const std::vector<Choice> choices =
-      search::propose(config_.bayes.proposer, space_, history, count, seed());
+  const search::Proposer way = search::way_now(config_.bayes.proposer, history);
+  // While too little is known, one is drawn at a time: the next one may be learned already.
+  const bool is_early = known > 0 && way != config_.bayes.proposer;
+  const int64_t wanted = is_early ? 1 : config_.bayes.proposals;
+  const int64_t count = std::min(wanted, config_.trials - known);
+  if (count <= 0) return false;
+  const std::vector<Choice> choices = search::propose(way, space_, history, count, seed());
   if (choices.empty()) return false;
   std::vector<store::Proposal> proposals;
   for (const Choice& choice : choices) {
-    proposals.push_back(search::proposal_of(space_, choice, enum_name(config_.bayes.proposer)));
+    proposals.push_back(search::proposal_of(space_, choice, way, config_.compress.train.seed));
     proposals.back().facts["proposal_seconds"] =
         seconds_since(start) / static_cast<double>(choices.size());
   }
@@ -193,8 +209,11 @@ bool BayesRun::propose() {
   return true;
 }
 
+/// One that waits, or that a process left behind when it died. Nothing when all are over.
 std::optional<store::Claim> BayesRun::next_trial(const Stages& stages) {
   constexpr auto kPause = std::chrono::milliseconds(20);
+  constexpr auto kLongPause = std::chrono::milliseconds(200);
+  bool is_told = false;
   while (true) {
     if (stages.stop.received() != 0) throw Stopped{stages.stop.received()};
     const double limit = config_.budget_minutes * 60;
@@ -203,10 +222,17 @@ std::optional<store::Claim> BayesRun::next_trial(const Stages& stages) {
     if (const auto turn = study_->try_proposing()) {
       // What was proposed while we asked comes first.
       if (auto claim = study_->claim()) return claim;
-      if (!propose()) return std::nullopt;
+      if (propose()) continue;
     } else {
       std::this_thread::sleep_for(kPause);  // another process is at it
+      continue;
     }
+    const std::vector<store::StoredTrial> trials = study_->trials();
+    const auto open = std::ssize(trials) - std::count_if(trials.begin(), trials.end(), is_over);
+    if (open == 0) return std::nullopt;
+    if (!is_told) print_notes({fmt::format("waiting for other processes; trials left: {}", open)});
+    is_told = true;
+    std::this_thread::sleep_for(kLongPause);
   }
 }
 
@@ -216,29 +242,34 @@ void BayesRun::clear_weights(const std::string& trial) const {
 
 void BayesRun::clear_folder(const std::string& run) const {
   clear_weights(run);
-  remove_files(run, {"large.safetensors", "log.jsonl", "summary.csv"});
+  remove_files(run, {"large.safetensors", "summary.csv"});
+  std::error_code ignored;  // where there is none; who holds the folder holds its log
+  std::filesystem::resize_file(run + "/log.jsonl", 0, ignored);
 }
 
 void BayesRun::run_trial(const store::Claim& claim, const Stages& stages) {
   const int64_t number = claim.trial().number;
   // What lies there before the first attempt is of another study.
   if (claim.trial().facts.at("attempts") == 1) clear_folder(trial_folder(number));
+  const Json& facts = claim.trial().facts;
+  const std::string name = search::name_of(claim.trial());
   const Choice choice = search::choice_of(space_, claim.trial());
   const search::Price price = space_.price(choice);
   const search::Worth worth = this->worth();
   const int64_t epochs = search::trial_epochs(config_);
   std::optional<search::Latency> latency;
   if (worth.cost() == search::RewardCost::kLatency) {
-    Json times = claim.trial().facts.value("latency", Json());
-    if (!times.is_array()) {
-      const search::Latency measured = search::measured_latency(space_, choice);
-      times = {measured.large, measured.small};
-      study_->set_facts(number, {{"latency", times}, {"latency_ms", measured.small}});
+    const std::vector<double> known = search::numbers_of(facts, "latency", name);
+    if (known.size() == 2) {
+      latency = {known[0], known[1]};
+    } else {
+      latency = search::measured_latency(space_, choice);
+      study_->set_facts(
+          number, {{"latency", {latency->large, latency->small}}, {"latency_ms", latency->small}});
     }
-    latency = {times.at(0).get<double>(), times.at(1).get<double>()};
   }
-  auto losses = numbers(claim.trial().facts, "losses");
-  auto tops = numbers(claim.trial().facts, "tops");
+  std::vector<double> losses = search::numbers_of(facts, "losses", name);
+  std::vector<double> tops = search::numbers_of(facts, "tops", name);
   const search::Halving halving{config_.bayes.halving, epochs};
   train::Job job =
       search::prepare_student(config_, teacher_, choice, epochs, Images::kHeldIn, stages.launch);
@@ -278,7 +309,6 @@ void BayesRun::run_trial(const store::Claim& claim, const Stages& stages) {
 
 void BayesRun::try_networks(const Stages& stages) {
   WorkerProcesses others;
-  const auto is_over = [](const store::StoredTrial& trial) { return trial.is_over(); };
   const std::vector<store::StoredTrial> known = study_->trials();
   const int64_t left = config_.trials - std::count_if(known.begin(), known.end(), is_over);
   const int64_t jobs = std::clamp<int64_t>(left, 1, config_.bayes.jobs);
@@ -328,7 +358,7 @@ void BayesRun::search(const Stages& stages) {
   write_config();  // what other processes read
   std::filesystem::create_directories(folder_ + "/search");
   for (const store::StoredTrial& trial : study_->trials()) {
-    if (trial.is_over()) clear_weights(trial_folder(trial.number));  // of a process that died then
+    if (is_over(trial)) clear_weights(trial_folder(trial.number));  // of a process that died then
   }
   measure_baseline(stages);
   try_networks(stages);

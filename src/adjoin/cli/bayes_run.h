@@ -11,6 +11,7 @@
 #include "adjoin/cli/run_command.h"
 #include "adjoin/search/candidate.h"
 #include "adjoin/search/trial_book.h"
+#include "adjoin/train/run_folder.h"
 
 namespace adjoin::cli {
 
@@ -29,7 +30,8 @@ class BayesRun {
   /// Of a dry run: the first job, and what part of the whole it is.
   std::pair<train::Job, std::string> first_job(const train::Launch& launch) const;
 
-  const search::SearchConfig& config() const { return config_; }
+  /// Keeps other searches from the folder, until what is found is trained there.
+  void take_folder(bool is_resumed);
 
   /// The teacher, and all trials.
   void search(const Stages& stages);
@@ -60,12 +62,14 @@ class BayesRun {
   Json summary(const store::StoredTrial& best) const;
   uint64_t seed() const { return static_cast<uint64_t>(config_.compress.train.seed); }
   std::string trial_folder(int64_t number) const;
+  std::string study_file() const { return folder_ + "/study.db"; }
 
   search::SearchConfig config_;
   std::string folder_;
   std::string teacher_;  // the large network's file, in the folder
   search::Exploration space_;
   std::optional<store::Study> study_;
+  std::unique_ptr<train::RunFolder> hold_;
 };
 
 /// A line or two for people.

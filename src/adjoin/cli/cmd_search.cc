@@ -44,6 +44,85 @@ ConfigFlagsOptions flag_options() {
   return options;
 }
 
+/// What the command line says, and the search it stands for.
+class SearchCommand {
+ public:
+  SearchCommand(ConfigFlags& flags, const RunFlags& run_flags, bool is_joined)
+      : flags_(flags), run_flags_(run_flags), is_joined_(is_joined) {}
+
+  SearchConfig config(const std::string& folder, std::optional<int64_t> seed) const {
+    auto whole = resolved<SearchConfig>(
+        flags_, run_flags_, folder, "search",
+        [](auto& all) -> auto& { return all.compress.train; });
+    whole.compress.train.seed = seed.value_or(whole.compress.train.seed);
+    if (run_flags_.is_resumed && !is_joined_) check_unchanged(whole, folder);
+    return whole;
+  }
+
+  /// All of the search; its result where no training is left.
+  std::optional<Json> search(const Stages& stages) {
+    SearchConfig whole = config(stages.folder, stages.seed);
+    if (whole.method == Method::kBayes) {
+      BayesRun bayes(std::move(whole), stages.folder);
+      if (is_joined_) return bayes.join(stages);
+      bayes.take_folder(run_flags_.is_resumed);
+      print_notes(bayes.notes());
+      bayes.search(stages);
+      return bayes.finish(stages);
+    }
+    if (is_joined_) {
+      throw Error(ErrorKind::kUsage, "--join: is for searches by --method bayes");
+    }
+    run_.emplace(std::move(whole), stages.folder);
+    if (stages.is_first) {
+      run_->take_folder(run_flags_.is_resumed);
+      print_notes(run_->notes());
+    }
+    run_->search(stages);
+    if (run_->config().retrain) return std::nullopt;
+    return run_->result();
+  }
+
+  train::Job prepare(const std::string& folder, std::optional<int64_t> seed,
+                     const train::Launch& launch) const {
+    if (!run_flags_.is_dry_run) return run_->training(launch);
+    const auto first = [&](const auto& whole) {
+      auto [job, part] = whole.first_job(launch);
+      if (launch.rank == 0) {
+        print_notes(whole.notes());
+        print_notes({"what follows is " + part});
+      }
+      return std::move(job);
+    };
+    SearchConfig whole = config(folder, seed);
+    if (whole.method == Method::kBayes) return first(BayesRun(std::move(whole), folder));
+    return first(SearchRun(std::move(whole), folder));
+  }
+
+  Json result(const train::Job& job, const train::RunResult& trained) const {
+    return run_->result(job, trained);
+  }
+
+ private:
+  ConfigFlags& flags_;
+  const RunFlags& run_flags_;
+  bool is_joined_;
+  std::optional<SearchRun> run_;
+};
+
+void check_join(const CLI::App& app, const RunFlags& flags) {
+  if (flags.output.empty() || !flags.seeds.empty()) {
+    throw Error(ErrorKind::kUsage, "--join needs --output DIR, one search to join");
+  }
+  if (place_at(flags.output + "/study.db") != Place::kFile) {
+    throw Error(ErrorKind::kUsage,
+                flags.output + ": holds no study yet; start the search there, then join it");
+  }
+  if (app.get_option("--jobs")->count() > 0) {
+    throw Error(ErrorKind::kUsage, "--jobs: --join is one process; start it as often as you like");
+  }
+}
+
 }  // namespace
 
 int run_search(Args args) {
@@ -56,73 +135,21 @@ int run_search(Args args) {
                "bayes: run trials of the search in --output beside the process that began it");
   ConfigFlags flags(app, SearchConfig{}, flag_options());
   if (!parse(app, args)) return 0;
-  if (is_joined && (run_flags.output.empty() || !run_flags.seeds.empty())) {
-    throw Error(ErrorKind::kUsage, "--join needs --output DIR, one search to join");
-  }
-  if (is_joined && place_at(run_flags.output + "/study.db") != Place::kFile) {
-    throw Error(ErrorKind::kUsage,
-                run_flags.output + ": holds no study yet; start the search there, then join it");
-  }
-  if (is_joined && app.get_option("--jobs")->count() > 0) {
-    throw Error(ErrorKind::kUsage, "--jobs: --join is one process; start it as often as you like");
-  }
+  if (is_joined) check_join(app, run_flags);
   run_flags.is_resumed = run_flags.is_resumed || is_joined;
-  const auto config = [&](const std::string& folder, std::optional<int64_t> seed) {
-    auto whole = resolved<SearchConfig>(
-        flags, run_flags, folder, "search", [](auto& all) -> auto& { return all.compress.train; });
-    whole.compress.train.seed = seed.value_or(whole.compress.train.seed);
-    if (run_flags.is_resumed && !is_joined) check_unchanged(whole, folder);
-    return whole;
-  };
-  const auto is_bayes = [&](const std::string& folder) {
-    return config(folder, {}).method == Method::kBayes;
-  };
-  std::optional<SearchRun> run;
-  const auto begin = [&](const std::string& folder, std::optional<int64_t> seed) {
-    run.emplace(config(folder, seed), folder);
-  };
+  SearchCommand search(flags, run_flags, is_joined);
   RunCommand command;
-  command.config = [&](const std::string& folder) { return config(folder, {}).compress.train; };
-  command.has_files = !is_joined;
-  command.before = [&](const Stages& stages) -> std::optional<Json> {
-    if (is_bayes(stages.folder)) {
-      BayesRun bayes(config(stages.folder, stages.seed), stages.folder);
-      if (is_joined) return bayes.join(stages);
-      auto hold = held(stages.folder, bayes.config(), run_flags.is_resumed);
-      print_notes(bayes.notes());
-      bayes.search(stages);
-      hold.reset();
-      return bayes.finish(stages);
-    }
-    if (is_joined) {
-      throw Error(ErrorKind::kUsage, "--join: is for searches by --method bayes");
-    }
-    begin(stages.folder, stages.seed);
-    if (stages.is_first) {
-      run->take_folder(run_flags.is_resumed);
-      print_notes(run->notes());
-    }
-    run->search(stages);
-    if (run->config().retrain) return std::nullopt;
-    return run->result();
+  command.config = [&](const std::string& folder) {
+    return search.config(folder, {}).compress.train;
   };
+  command.has_files = !is_joined;
+  command.before = [&](const Stages& stages) { return search.search(stages); };
   command.prepare = [&](const std::string& folder, std::optional<int64_t> seed,
                         const train::Launch& launch) {
-    if (!run_flags.is_dry_run) return run->training(launch);
-    const auto first = [&](const auto& whole) {
-      auto [job, part] = whole.first_job(launch);
-      if (launch.rank == 0) {
-        print_notes(whole.notes());
-        print_notes({"what follows is " + part});
-      }
-      return std::move(job);
-    };
-    if (is_bayes(folder)) return first(BayesRun(config(folder, seed), folder));
-    begin(folder, seed);
-    return first(*run);
+    return search.prepare(folder, seed, launch);
   };
   command.result = [&](const std::string& /*folder*/, const train::Job& job,
-                       const train::RunResult& result) { return run->result(job, result); };
+                       const train::RunResult& trained) { return search.result(job, trained); };
   command.print = print_searches;
   command.averaged = search_averages;
   command.complete = time_networks;

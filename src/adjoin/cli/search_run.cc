@@ -26,7 +26,7 @@ constexpr size_t kMostScoreBytes = size_t{1} << 30;
 bool is_there(const std::string& path) { return place_at(path) != Place::kNothing; }
 
 bool has_search(const std::string& folder) {
-  const auto names = {"/search", "/scores.jsonl", "/study.db"};
+  const auto names = {"/search", "/scores.jsonl", "/study.db", "/teacher"};
   return std::any_of(names.begin(), names.end(),
                      [&](const char* name) { return is_there(folder + name); });
 }
@@ -55,6 +55,7 @@ void check_unchanged(const SearchConfig& config, const std::string& folder) {
   merge_json(saved_config(folder, "search"), begun, file);
   Json then = to_json(begun);
   Json now = to_json(config);
+  now.erase("retrain");                   // what was found may be trained later
   if (config.method == Method::kBayes) {  // a study knows itself what may differ
     then = {{"method", then.at("method")}};
     now = {{"method", now.at("method")}};
@@ -127,9 +128,6 @@ Json SearchRun::result() const {
   const search::Price least = space.least();
   const search::Price most = space.most();
   const search::Price large = space.price(keep_everything(space.large()));
-  Json target = Json::object();
-  if (question_.target.macs) target["macs"] = *question_.target.macs;
-  if (question_.target.params) target["params"] = *question_.target.params;
   Json trims = Json::array();
   for (const search::Trim& trim : found_.trims) {
     trims.push_back({{"block", trim.block}, {"from", trim.from}, {"to", trim.to}});
@@ -142,7 +140,7 @@ Json SearchRun::result() const {
       {"alphas", found_.alphas},
       {"trimmed", trims},
       {"feasible", {{"macs", {least.macs, most.macs}}, {"params", {least.params, most.params}}}},
-      {"target", target},
+      {"target", question_.target.json()},
       {"macs", found_.price.macs},
       {"params", found_.price.params},
       {"large", {{"macs", large.macs}, {"params", large.params}}},
@@ -278,19 +276,24 @@ void SearchRun::try_networks(const Stages& stages) {
   if (stages.is_first) write(found_);
 }
 
-void print_architecture(const Json& run) {
-  const auto macs = run.at("macs").get<double>();
-  std::string text =
-      fmt::format("{}: alphas {}, {} MACs ({:.3f} of the large network's)",
-                  run.at("run").get<std::string>() + "/architecture.json",
-                  fmt::join(run.at("alphas").get<std::vector<int64_t>>(), ","), short_count(macs),
-                  macs / run.at("large").at("macs").get<double>());
+std::string used_of_target(const Json& run) {
+  std::string text;
   for (const auto& [what, limit] : run.at("target").items()) {
     text += fmt::format(", {:.1f} % of the target of {} {}",
                         100 * run.at(what).get<double>() / limit.get<double>(),
                         short_count(limit.get<double>()), what);
   }
-  std::cout << text << '\n';
+  return text;
+}
+
+void print_architecture(const Json& run) {
+  const auto macs = run.at("macs").get<double>();
+  const std::string text =
+      fmt::format("{}: alphas {}, {} MACs ({:.3f} of the large network's)",
+                  run.at("run").get<std::string>() + "/architecture.json",
+                  fmt::join(run.at("alphas").get<std::vector<int64_t>>(), ","), short_count(macs),
+                  macs / run.at("large").at("macs").get<double>());
+  std::cout << text << used_of_target(run) << '\n';
   for (const Json& trim : run.at("trimmed")) {
     fmt::print("  {}: {} hidden units instead of {}\n", trim.at("block").get<std::string>(),
                trim.at("to").get<int64_t>(), trim.at("from").get<int64_t>());

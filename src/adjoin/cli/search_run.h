@@ -70,6 +70,9 @@ class SearchRun {
   double seconds_ = 0;
 };
 
+/// ", 99.8 % of the target of 1.2 G macs": how much of each target is used.
+std::string used_of_target(const Json& run);
+
 /// A line or more for people.
 void print_architecture(const Json& run);
 

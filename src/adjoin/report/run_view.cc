@@ -169,7 +169,7 @@ class Reader {
   void read_teacher() {
     constexpr const char* kFile = "teacher/model.safetensors";
     const bool is_taught = view_.networks.size() == 1 && view_.networks[0].name == "small";
-    if (!is_taught) return;
+    if (!is_taught || !result_.contains("large")) return;
     if (!fs::exists(path(kFile))) return say(fmt::format("There is no {}.", kFile));
     const Json& large = result_.at("large");
     NetworkView teacher{"large", {}};

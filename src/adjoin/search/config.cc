@@ -47,6 +47,13 @@ void check_bayes(const SearchConfig& config) {
   if (config.compress.train.reset_head) {
     refuse_field("reset_head", "whose teacher must know the classes; train it on them first");
   }
+  const train::TrainConfig& training = config.compress.train;
+  if (config.bayes.reward_by != RewardBy::kAccuracy && training.distillation_alpha >= 1 &&
+      training.distillation != train::DistillationKind::kHard) {
+    refuse(
+        "reward_by: the large network has no loss where it is taught by itself alone, so speeds of "
+        "training cannot be compared; say a --distillation-alpha below 1, or --reward-by accuracy");
+  }
   if (config.bayes.finalists > 1 && config.bayes.final_training == FinalTraining::kAdjoined) {
     refuse("finalists: are trained by distillation; adjoined training is for one");
   }

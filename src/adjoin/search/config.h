@@ -84,7 +84,8 @@ void fields(Visitor& visit, SearchConfig& config) {
   visit("prefilter", config.prefilter, {},
         "random, evolve: of several networks only the best by this proxy is tried");
   visit("prefilter_of", config.prefilter_of, Range{2, 1e6}, "of so many");
-  visit("retrain", config.retrain, {}, "train what was found, together with the large network");
+  visit("retrain", config.retrain, {},
+        "train what was found: together with the large network, or as --final-training says");
   visit("order", config.compress.order, {},
         "with --from: put the most important heads and hidden units first, by magnitude or taylor");
   visit("order_images", config.compress.order_images, Range{1, 1e6},

@@ -144,7 +144,7 @@ std::optional<Choice> Exploration::cut(Choice choice, Rng& rng) const {
     const auto index = static_cast<size_t>(rng.below(std::ssize(choice.blocks)));
     BlockChoice& block = choice.blocks[index];
     if (!block.keep) continue;
-    const int64_t unit = hidden_unit(block.hidden);
+    const int64_t unit = hidden_unit(whole_.blocks[index].hidden);
     if (kept(choice) > 1 && rng.chance(0.3)) block.keep = false;
     block.heads = std::max<int64_t>(1, block.heads / 2);
     block.hidden = std::max(unit, block.hidden / 2 / unit * unit);

@@ -75,8 +75,11 @@ void set_search_config(train::Job& job, const SearchConfig& config) {
   SearchConfig resolved = config;
   resolved.compress.train.dtype = job.config.dtype;
   set_config(job, resolved);
-  if (config.method != Method::kBayes) return;
-  for (const char* field : kMayChange) job.whole_config.erase(field);
+  job.whole_config.erase("retrain");  // what was found may be trained later
+  if (config.method == Method::kBayes) {
+    for (const char* field : kMayChange) job.whole_config.erase(field);
+  }
+  job.header.provenance.recipe = train::recipe_hash(job.whole_config);
 }
 
 int64_t trial_epochs(const SearchConfig& config) {

@@ -130,11 +130,13 @@ std::vector<Choice> drawn(const Exploration& space, const History& history, int6
 
 }  // namespace
 
+Proposer way_now(Proposer way, const History& known) {
+  return known.tried.size() < kLeastKnown ? Proposer::kRandom : way;
+}
+
 std::vector<Choice> propose(Proposer way, const Exploration& space, const History& history,
                             int64_t count, uint64_t seed, const ProposerOptions& options) {
-  if (way == Proposer::kRandom || history.tried.size() < kLeastKnown) {
-    return drawn(space, history, count, seed);
-  }
+  if (way_now(way, history) == Proposer::kRandom) return drawn(space, history, count, seed);
   const Known known = {block_sequences(space, choices_of(history.tried)),
                        rewards_of(history.tried)};
   std::vector<uint64_t> keys;

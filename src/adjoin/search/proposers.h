@@ -37,6 +37,9 @@ struct ProposerOptions {
   EmbeddingOptions embedding;
 };
 
+/// `way`, or kRandom while too little is known to learn from.
+Proposer way_now(Proposer way, const History& known);
+
 /// `count` networks that are not known and differ from each other; fewer where the limits leave no
 /// more to be found.
 std::vector<Choice> propose(Proposer way, const Exploration& space, const History& known,

@@ -19,6 +19,13 @@ double Target::share(const Price& price) const {
   return result;
 }
 
+Json Target::json() const {
+  Json json = Json::object();
+  if (macs) json["macs"] = *macs;
+  if (params) json["params"] = *params;
+  return json;
+}
+
 int64_t parse_amount(const std::string& text, int64_t large, const std::string& flag) {
   const auto refuse = [&] {
     throw Error(ErrorKind::kUsage,

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "adjoin/core/json.h"
+
 namespace adjoin::search {
 
 /// What a network, or a part of one, costs.
@@ -33,6 +35,9 @@ struct Target {
 
   /// A price as a share of the limit that it is nearest to, or most above; 0 without limits.
   double share(const Price& price) const;
+
+  /// {"macs", "params"}, those that are stated.
+  Json json() const;
 };
 
 /// A number with k, M or G, or a share of the large network's amount with x. Error(kUsage) opening

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "adjoin/core/error.h"
+#include "adjoin/core/hash.h"
 #include "adjoin/spec/architecture.h"
 #include "adjoin/train/config.h"
 #include "adjoin/train/job.h"
@@ -48,36 +49,88 @@ std::vector<store::Parameter> parameters_of(const Exploration& space, const Choi
   return result;
 }
 
-}  // namespace
+[[noreturn]] void refuse_fact(const std::string& owner, const std::string& name,
+                              const char* wanted) {
+  throw Error(ErrorKind::kData,
+              fmt::format("{}: \"{}\" is not {}; the study is damaged", owner, name, wanted));
+}
 
-Json study_about(const SearchConfig& config, const Exploration& space, const std::string& teacher) {
-  Json about = {{"network", train::spec_hash(space.large())}, {"teacher_weights", teacher}};
+/// What a user can say and no study may change.
+Json settings(const SearchConfig& config) {
+  Json kept = Json::object();
   const Json fields = to_json(config);
   for (const auto& [key, value] : fields.items()) {
     const bool may_change =
         std::find(kMayChange.begin(), kMayChange.end(), key) != kMayChange.end();
-    if (!may_change && !train::is_free_to_change(key)) about[key] = value;
+    if (!may_change && !train::is_free_to_change(key)) kept[key] = value;
   }
+  return kept;
+}
+
+/// Wherever the images lie, there are as many of the same classes.
+Json images_of(const SearchConfig& config) {
+  train::TrainConfig training = config.compress.train;
+  training.set_aside = config.search_fraction;
+  const data::DataSets sets = train::open_images(training);
+  uint64_t hash = fnv1a(Json(sets.val.classes).dump());
+  for (const data::Split* split : {&*sets.train, &sets.val}) {
+    hash = fnv1a(Json(split->labels).dump(), hash);
+  }
+  return fmt::format("{} to learn from, {} set aside, {} classes, fnv1a:{:016x}",
+                     sets.train->size(), sets.val.size(), sets.val.classes.size(), hash);
+}
+
+}  // namespace
+
+Json study_about(const SearchConfig& config, const Exploration& space, const std::string& teacher) {
+  Json about = settings(config);
+  about["network"] = train::spec_hash(space.large());
+  about["teacher_weights"] = teacher;
+  about["images"] = images_of(config);
   return about;
 }
 
-store::Proposal proposal_of(const Exploration& space, const Choice& choice,
-                            std::string_view proposer) {
+Json usual_settings() { return settings({}); }
+
+store::Proposal proposal_of(const Exploration& space, const Choice& choice, Proposer proposer,
+                            int64_t seed) {
   const Price price = space.price(choice);
   return {{{"architecture", architecture_to_json(space.large(), choice)},
            {"macs", price.macs},
            {"params", price.params},
-           {"proposer", std::string(proposer)}},
+           {"proposer", std::string(enum_name(proposer))},
+           {"seed", seed}},
           parameters_of(space, choice)};
 }
 
+std::string name_of(const store::StoredTrial& trial) {
+  return fmt::format("trial {} of the study", trial.number);
+}
+
+double number_of(const Json& facts, const std::string& name, const std::string& owner) {
+  const Json value = facts.value(name, Json(0.0));
+  if (!value.is_number()) refuse_fact(owner, name, "a number");
+  return value.get<double>();
+}
+
+std::vector<double> numbers_of(const Json& facts, const std::string& name,
+                               const std::string& owner) {
+  std::vector<double> result;
+  const Json values = facts.value(name, Json::array());
+  if (!values.is_array()) refuse_fact(owner, name, "a list");
+  for (const Json& value : values) {
+    if (!value.is_number()) refuse_fact(owner, name, "of numbers");
+    result.push_back(value.get<double>());
+  }
+  return result;
+}
+
 Choice choice_of(const Exploration& space, const store::StoredTrial& trial) {
-  const std::string name = fmt::format("trial {} of the study", trial.number);
   const auto found = trial.facts.find("architecture");
   if (found == trial.facts.end()) {
-    throw Error(ErrorKind::kData, name + ": has no architecture; the study is damaged");
+    throw Error(ErrorKind::kData, name_of(trial) + ": has no architecture; the study is damaged");
   }
-  return architecture_from_json(space.large(), *found, name);
+  return architecture_from_json(space.large(), *found, name_of(trial));
 }
 
 History history_of(const Exploration& space, const std::vector<store::StoredTrial>& trials) {
@@ -106,7 +159,8 @@ std::vector<store::StoredTrial> ranking(const std::vector<store::StoredTrial>& t
 
 double sum_of(const std::vector<store::StoredTrial>& trials, const char* fact) {
   double sum = 0;
-  for (const store::StoredTrial& trial : trials) sum += trial.facts.value(fact, 0.0);
+  for (const store::StoredTrial& trial : trials)
+    sum += number_of(trial.facts, fact, name_of(trial));
   return sum;
 }
 

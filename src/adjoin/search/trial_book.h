@@ -11,13 +11,23 @@
 namespace adjoin::search {
 
 /// Everything that must be the same when a study goes on, `teacher` being the hash of the large
-/// network's weights.
+/// network's weights. Looks at the images.
 Json study_about(const SearchConfig& config, const Exploration& space, const std::string& teacher);
 
-/// A network as the study keeps it: its architecture and costs as facts, what was chosen as
+/// The settings of a study that an older version did not know, as they had no effect then.
+Json usual_settings();
+
+/// A network as the study keeps it: its architecture, costs and seed as facts, what was chosen as
 /// parameters.
-store::Proposal proposal_of(const Exploration& space, const Choice& choice,
-                            std::string_view proposer);
+store::Proposal proposal_of(const Exploration& space, const Choice& choice, Proposer proposer,
+                            int64_t seed);
+
+/// Facts of a trial or of its study that are numbers: 0, or none, where nothing is known.
+/// Error(kData) naming `owner` when they are something else.
+double number_of(const Json& facts, const std::string& name, const std::string& owner);
+std::vector<double> numbers_of(const Json& facts, const std::string& name,
+                               const std::string& owner);
+std::string name_of(const store::StoredTrial& trial);
 
 /// Error(kData) when the architecture is damaged.
 Choice choice_of(const Exploration& space, const store::StoredTrial& trial);
@@ -28,7 +38,6 @@ History history_of(const Exploration& space, const std::vector<store::StoredTria
 /// Those that were trained to the end, the best first; the earliest of equals.
 std::vector<store::StoredTrial> ranking(const std::vector<store::StoredTrial>& trials);
 
-/// Of a fact that is a number, 0 where it is not known.
 double sum_of(const std::vector<store::StoredTrial>& trials, const char* fact);
 
 /// What other trials came to after `done` epochs.

@@ -48,6 +48,8 @@ std::string_view stored_kind(double value) {
 
 }  // namespace
 
+void check_available() {}
+
 Hold::~Hold() {
   if (lock_ >= 0) close(lock_);
 }
@@ -74,7 +76,7 @@ Study Study::open(const std::string& path, const std::string& name, const Json& 
     }
   }
   connection->study_id = find_study(database);
-  connection->check_about(about);
+  connection->check_about(about, options.before);
   database.leave_log(false);
   database.use_log();
   return Study(std::move(connection));

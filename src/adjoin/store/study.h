@@ -77,10 +77,15 @@ class Claim {
   Hold hold_;
 };
 
+/// Error(kMissingPart) where this program was built without SQLite.
+void check_available();
+
 class Study {
  public:
   struct Options {
     double wait_seconds = 30;  ///< for others that write
+    /// What keys of `about` meant before studies had them.
+    Json before = Json::object();
   };
 
   /// Opens the study in the file at `path`, or begins it. `about`: an object, everything that must

@@ -217,7 +217,7 @@ void Study::Connection::add_trial(int64_t number, const Proposal& proposal) cons
   add_facts(trial_id, proposal.facts);
 }
 
-void Study::Connection::check_about(const Json& given) const {
+void Study::Connection::check_about(const Json& given, const Json& before) const {
   const Json stored = attributes(kAboutPrefix);
   const auto refuse = [&](const std::string& key, const std::string& had, const std::string& has) {
     throw Error(ErrorKind::kUsage,
@@ -226,9 +226,8 @@ void Study::Connection::check_about(const Json& given) const {
                             database.path(), key, had, has));
   };
   for (const auto& [key, value] : given.items()) {
-    const auto place = stored.find(key);
-    if (place == stored.end()) refuse(key, "none", dump(value));
-    if (!is_same(*place, value)) refuse(key, dump(*place), dump(value));
+    const Json had = stored.contains(key) ? stored.at(key) : before.value(key, Json());
+    if (!is_same(had, value)) refuse(key, had.is_null() ? "none" : dump(had), dump(value));
   }
   for (const auto& [key, value] : stored.items()) {
     if (!given.contains(key)) refuse(key, dump(value), "none");

@@ -15,6 +15,8 @@ namespace {
 
 struct Study::Connection {};
 
+void check_available() { refuse(); }
+
 Hold::~Hold() { static_cast<void>(lock_); }
 
 Study::Study(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}

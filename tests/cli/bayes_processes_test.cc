@@ -1,0 +1,199 @@
+// adjoin search --method bayes by several processes, some of which are killed.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <iterator>
+
+#include "adjoin/store/study.h"
+#include "cli/bayes_runs.h"
+
+namespace adjoin {
+namespace {
+
+/// Lines of all logs of a search.
+int64_t all_log_lines(const std::string& run) {
+  int64_t sum = log_lines(run) + log_lines(run + "/teacher");
+  for (int i = 0; i < 8; ++i) sum += log_lines(fmt::format("{}/search/trial-{:03}", run, i));
+  return sum;
+}
+
+TEST(BayesCrashTest, KilledTenTimesInARowItEndsAsIfNothingHadHappened) {
+  const TempFolder folder;
+  const Words more = {"--trials", "8", "--resume", "--halving", "0"};
+  const std::string whole = folder / "whole";
+  const Json wanted = result_of(bayes("vit_mini_28", whole, more));
+  const std::string run = folder / "run";
+  int kills = 0;
+  while (kills < 10) {
+    const int64_t before = all_log_lines(run);
+    RunningProgram program(ADJOIN_BINARY, bayes("vit_mini_28", run, more));
+    // An epoch is done then, and some steps of another; or what comes between two.
+    const int64_t enough = before + 7 + kills % 3;
+    ASSERT_TRUE(wait_until(program, [&] { return all_log_lines(run) >= enough; }))
+        << "after " << kills << " kills: " << program.wait().err;
+    if (kills % 2 == 1) std::this_thread::sleep_for(std::chrono::milliseconds(4 * kills));
+    program.signal(SIGKILL);
+    program.wait();
+    ++kills;
+  }
+  const Json result = result_of(bayes("vit_mini_28", run, more));
+  EXPECT_EQ(result.at("trials"), 8);
+  EXPECT_GT(result.at("attempts").get<int64_t>(), 8) << "some died and were begun again";
+  for (const char* key : {"architecture", "states", "best", "reward", "search_top1"}) {
+    EXPECT_EQ(result.at(key), wanted.at(key)) << key;
+  }
+  expect_equal_tensors(whole + "/small.safetensors", run + "/small.safetensors");
+}
+
+std::vector<store::StoredTrial> trials_of(const std::string& run) {
+  return store::Study::read(run + "/study.db").trials();
+}
+
+TEST(BayesProcessesTest, LearnFromTheFirstTrialsThatEnd) {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  result_of(bayes("vit_mini_28", run,
+                  {"--jobs", "6", "--proposals", "8", "--trials", "12", "--no-retrain"}));
+  const std::vector<store::StoredTrial> trials = trials_of(run);
+  ASSERT_EQ(trials.size(), 12U);
+  for (const store::StoredTrial& trial : trials) {
+    EXPECT_EQ(trial.facts.at("seed"), 0);
+    if (trial.number == 8) continue;
+    // When the tenth is asked for, four are over at least.
+    EXPECT_EQ(trial.facts.at("proposer"), trial.number < 8 ? "random" : "features") << trial.number;
+  }
+}
+
+TEST(BayesProcessesTest, ShareTheTrialsAndOthersMayJoin) {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  expect_refused(kUsage, {"no study", "join"},
+                 {"search", "--join", "--method", "bayes", "--model", "vit_mini_28", "--data",
+                  "synthetic:1x28x28x10x64", "--output", run});
+  const Json result =
+      result_of(bayes("vit_mini_28", run, {"--jobs", "3", "--trials", "9", "--no-retrain"}));
+  EXPECT_EQ(result.at("trials"), 9);
+  EXPECT_EQ(result.at("states").at("open"), 0);
+  EXPECT_EQ(result.at("attempts"), 9) << "no trial was begun twice";
+  result_of({"search", "--resume", "--output", run, "--trials", "10", "--jobs", "8"});
+  EXPECT_NE(access((run + "/search/worker-3.log").c_str(), F_OK), 0) << "one trial was left";
+  expect_refused(kUsage, {"--jobs", "--join"},
+                 {"search", "--join", "--output", run, "--jobs", "2"});
+  const ProgramResult joined =
+      adjoin({"search", "--join", "--output", run, "--trials", "12", "--json"});
+  EXPECT_EQ(Json::parse(joined.out).at("trials"), 2);
+  EXPECT_NE(joined.err.find("result.json is of before; --resume"), std::string::npos) << joined.err;
+}
+
+/// The processes that a program started.
+std::vector<pid_t> children_of(pid_t program) {
+  std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", program));
+  return {std::istream_iterator<pid_t>(list), {}};
+}
+
+TEST(BayesProcessesTest, AWorkerThatIsKilledLeavesItsTrialToTheOthers) {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  RunningProgram program(
+      ADJOIN_BINARY, bayes("vit_mini_28", run,
+                           {"--jobs", "2", "--trials", "4", "--search-epochs", "30", "--halving",
+                            "0", "--no-retrain", "--json", "--checkpoint-interval", "1"}));
+  const auto is_at_two = [&] {
+    return log_lines(run + "/search/trial-000") > 8 && log_lines(run + "/search/trial-001") > 8;
+  };
+  ASSERT_TRUE(wait_until(program, is_at_two)) << program.wait().err;
+  const std::vector<pid_t> workers = children_of(program.pid());
+  ASSERT_EQ(workers.size(), 1U);
+  kill(workers[0], SIGKILL);
+  const ProgramResult result = program.wait();
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find("worker 1 ended with 137"), std::string::npos) << result.err;
+  const Json json = parse_json(result.out, "stdout");
+  EXPECT_EQ(json.at("states").at("complete"), 4);
+  EXPECT_EQ(json.at("attempts"), 5);
+}
+
+TEST(BayesProcessesTest, AreWaitedForByTheOneThatLooksForTheBest) {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  const Words args = bayes("vit_mini_28", run,
+                           {"--trials", "1", "--search-epochs", "30", "--halving", "0",
+                            "--no-retrain", "--resume", "--json"});
+  const auto lines = [&] { return log_lines(run + "/search/trial-000"); };
+  {
+    RunningProgram first(ADJOIN_BINARY, args);
+    ASSERT_TRUE(wait_until(first, [&] { return lines() > 8; })) << first.wait().err;
+    first.signal(SIGKILL);
+    first.wait();
+  }
+  const int64_t before = lines();
+  RunningProgram joined(ADJOIN_BINARY, {"search", "--join", "--output", run});
+  ASSERT_TRUE(wait_until(joined, [&] { return lines() > before + 2; })) << joined.wait().err;
+  joined.signal(SIGSTOP);
+  RunningProgram again(ADJOIN_BINARY, args);
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // most likely it waits by now
+  joined.signal(SIGCONT);
+  const ProgramResult result = again.wait();
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json json = parse_json(result.out, "stdout");
+  EXPECT_EQ(json.at("states").at("complete"), 1);
+  EXPECT_EQ(json.at("attempts"), 2);
+  EXPECT_EQ(joined.wait().exit_code, 0);
+}
+
+TEST(BayesProcessesTest, OneAtATimeTrainsWhatWasFound) {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  RunningProgram program(ADJOIN_BINARY, bayes("vit_mini_28", run,
+                                              {"--trials", "3", "--search-epochs", "1", "--epochs",
+                                               "30", "--finalists", "2"}));
+  ASSERT_TRUE(wait_until(program, [&] { return log_lines(run + "/final-1") > 3; }))
+      << program.wait().err;
+  expect_refusal({"search", "--resume", "--output", run}, kBadData,
+                 {run, "another run is writing to this folder"});
+  const ProgramResult result = program.wait();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result_of({"report", run + "/final-1"}).at("runs").size(), 1U);
+}
+
+TEST(BayesProcessesTest, StopTogetherAndGoOnTogether) {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  const Words args = bayes("vit_mini_28", run,
+                           {"--jobs", "2", "--search-epochs", "30", "--halving", "0", "--trials",
+                            "4", "--no-retrain", "--resume"});
+  {
+    RunningProgram program(ADJOIN_BINARY, args);
+    ASSERT_TRUE(wait_until(program, [&] { return log_lines(run + "/search/trial-001") > 8; }));
+    const std::vector<pid_t> workers = children_of(program.pid());
+    program.signal(SIGTERM);
+    EXPECT_EQ(program.wait().exit_code, 143);
+    for (const pid_t worker : workers) EXPECT_NE(kill(worker, 0), 0) << "still runs";
+  }
+  const Json result = result_of(args);
+  EXPECT_EQ(result.at("states").at("complete"), 4);
+}
+
+TEST(BayesResumeTest, ATrialOfALostStudyIsBegunAnew) {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  const Words args = bayes("vit_mini_28", run,
+                           {"--trials", "2", "--search-epochs", "30", "--halving", "0", "--resume",
+                            "--no-retrain", "--checkpoint-interval", "1"});
+  {
+    RunningProgram program(ADJOIN_BINARY, args);
+    ASSERT_TRUE(wait_until(program, [&] { return log_lines(run + "/search/trial-000") > 8; }));
+    program.signal(SIGKILL);
+    program.wait();
+  }
+  for (const char* end : {"", "-wal", "-shm"}) {
+    std::filesystem::remove(run + "/study.db" + end);
+  }
+  Words other = args;  // trial 0 is another network then
+  other.insert(other.end(), {"--target-macs", "0.2x"});
+  std::filesystem::remove_all(run + "/teacher");
+  EXPECT_EQ(result_of(other).at("states").at("complete"), 2);
+}
+
+}  // namespace
+}  // namespace adjoin
