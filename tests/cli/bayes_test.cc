@@ -95,9 +95,20 @@ TEST(BayesResumeTest, TrainsTheNewBestWhereMoreTrialsFindOne) {
       result_of(bayes("vit_mini_28", run, more),
                 {"--trials", "9", "--finalists", "2", "--final-training", "distillation"});
   EXPECT_EQ(last.at("finalists").size(), 2U);
+  EXPECT_FALSE(exists(run + "/large.safetensors")) << "that of another training";
   const std::string page = read_file(run + "/report.html");
   EXPECT_EQ(page.find("class=\"problems\""), std::string::npos);
   EXPECT_NE(page.find("faster on a CPU"), std::string::npos);
+  const Json both = result_of(bayes("vit_mini_28", run, more), {"--trials", "9", "--finalists", "2",
+                                                                "--final-training", "adjoined"});
+  EXPECT_EQ(both.at("large").at("file"), run + "/large.safetensors");
+  for (const char* name : {"large", "small"}) {
+    const std::string file = both.at(name).at("file").get<std::string>();
+    EXPECT_EQ(both.at(name).at("top1"), result_of({"evaluate", file, "--data",
+                                                   "synthetic:1x28x28x10x64", "--limit-val", "16"})
+                                            .at("top1"));
+  }
+  EXPECT_EQ(read_file(run + "/report.html").find("class=\"problems\""), std::string::npos);
 }
 
 /// Tensors alone.
@@ -212,9 +223,6 @@ TEST(BayesErrorTest, SaysWhatIsWrongAndTouchesNoStudyOfSomethingElse) {
   expect_refusal(
       bayes("vit_mini_28", folder / "never", {"--reward-by", "tse", "--distillation-alpha", "1"}),
       kUsage, {"reward_by", "no loss"});
-  expect_refusal(
-      bayes("vit_mini_28", folder / "never", {"--finalists", "2", "--final-training", "adjoined"}),
-      kUsage, {"finalists", "adjoined"});
   expect_refusal(bayes("vit_mini_28", folder / "never", {"--small-ce", "0.7"}), kUsage,
                  {"small_ce", "--final-training adjoined"});
   expect_refusal(bayes("vit_mini_28", folder / "never", {"--tau-start", "3"}), kUsage,

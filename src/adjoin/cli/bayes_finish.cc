@@ -5,6 +5,7 @@
 #include "adjoin/cli/model_options.h"
 #include "adjoin/cli/run_results.h"
 #include "adjoin/cli/search_run.h"
+#include "adjoin/core/place.h"
 #include "adjoin/core/table.h"
 #include "adjoin/io/onnx/export.h"
 #include "adjoin/models/load.h"
@@ -83,8 +84,7 @@ Json BayesRun::finish(const Stages& stages) {
   study_->set_fact("best", best.front().number);
   search::write_architecture(folder_, space_.large(), search::choice_of(space_, best.front()));
   if (!config_.retrain) return summary(best.front());
-  const bool is_adjoined = config_.bayes.final_training == search::FinalTraining::kAdjoined;
-  Json result = is_adjoined ? train_adjoined(best.front(), stages) : train_finalists(best, stages);
+  Json result = train_best(best, stages);
   const std::string file = result.at("small").at("file").get<std::string>();
   if (!io::has_onnx()) {
     print_notes({"small.onnx is not written: this program was built without ONNX"});
@@ -112,58 +112,45 @@ void BayesRun::claim_folder(const std::string& folder, const store::StoredTrial&
   study_->set_fact(fact, about);
 }
 
-Json BayesRun::train_adjoined(const store::StoredTrial& best, const Stages& stages) {
-  train::Job job =
-      search::prepare_adjoined(config_, teacher_, search::choice_of(space_, best), stages.launch);
-  const ModelSpec large = job.header.spec;
-  const ModelSpec small = job.inner[0].derived.spec;
-  claim_folder(folder_, best, "adjoined");
-  hold_.reset();  // the training takes it
-  const train::RunResult trained = stages.run(std::move(job), folder_);
-  Json result = summary(best);
-  result["large"] = network_json(large, trained.evaluations[0], folder_ + "/large.safetensors");
-  result["small"] = network_json(small, trained.evaluations[1], folder_ + "/small.safetensors");
-  result["epochs"] = trained.epochs;
-  result["seconds"] = result["seconds"].get<double>() + trained.seconds;
-  return result;
-}
-
 /// One on all images; of several the best by the images set aside, which none of them learns from.
-Json BayesRun::train_finalists(const std::vector<store::StoredTrial>& best, const Stages& stages) {
-  const int64_t epochs = config_.compress.train.epochs;
+Json BayesRun::train_best(const std::vector<store::StoredTrial>& best, const Stages& stages) {
+  const bool is_adjoined = config_.bayes.final_training == search::FinalTraining::kAdjoined;
   const auto trained = [&](const store::StoredTrial& trial, Images images,
                            const std::string& folder) {
-    claim_folder(folder, trial, "distillation");
+    claim_folder(folder, trial, enum_name(config_.bayes.final_training));
     if (folder == folder_) hold_.reset();  // the training takes it
-    return stages.run(search::prepare_student(config_, teacher_, search::choice_of(space_, trial),
-                                              epochs, images, stages.launch),
-                      folder);
+    const Choice choice = search::choice_of(space_, trial);
+    train::Job job =
+        is_adjoined ? search::prepare_adjoined(config_, teacher_, choice, images, stages.launch)
+                    : search::prepare_student(config_, teacher_, choice,
+                                              config_.compress.train.epochs, images, stages.launch);
+    return stages.run(std::move(job), folder);
   };
   double seconds = 0;
+  int64_t epochs = 0;
   size_t winner = 0;
   Json finalists = Json::array();
-  const std::string file = folder_ + "/small.safetensors";
   if (best.size() == 1) {
-    seconds = trained(best[0], Images::kAll, folder_).seconds;
+    const train::RunResult result = trained(best[0], Images::kAll, folder_);
+    seconds = result.seconds;
+    epochs = result.epochs;
   } else {
     double top = -1;
     for (size_t i = 0; i < best.size(); ++i) {
       const std::string folder = fmt::format("{}/final-{}", folder_, i + 1);
       const train::RunResult result = trained(best[i], Images::kHeldIn, folder);
       seconds += result.seconds;
-      const double top1 = result.evaluations[0].top1;
+      const double top1 = result.evaluations.back().top1;  // of the small network
       finalists.push_back({{"trial", best[i].number},
                            {"reward", *best[i].reward},
                            {"top1_set_aside", top1},
                            {"file", folder + "/small.safetensors"}});
-      if (top1 > top) winner = i;
-      top = std::max(top, top1);
+      if (top1 <= top) continue;
+      winner = i;
+      top = top1;
+      epochs = result.epochs;
     }
-    claim_folder(folder_, best[winner], "finalist");
-    const models::Model won = models::load(finalists[winner].at("file").get<std::string>());
-    models::save(file, won.header, won.weights);
-    search::write_architecture(folder_, space_.large(), search::choice_of(space_, best[winner]));
-    study_->set_fact("best", best[winner].number);
+    take_finalist(best[winner], fmt::format("{}/final-{}", folder_, winner + 1));
   }
   Json result = summary(best[winner]);
   if (!finalists.empty()) result["finalists"] = finalists;
@@ -171,11 +158,24 @@ Json BayesRun::train_finalists(const std::vector<store::StoredTrial>& best, cons
     return network_json(models::load(path).header.spec,
                         search::judged(config_, path, JudgedBy::kValidation, stages.launch), path);
   };
-  result["large"] = network(teacher_);
-  result["small"] = network(file);
+  result["large"] = network(is_adjoined ? folder_ + "/large.safetensors" : teacher_);
+  result["small"] = network(folder_ + "/small.safetensors");
   result["epochs"] = epochs;
   result["seconds"] = result["seconds"].get<double>() + seconds;
   return result;
+}
+
+/// What was trained in `folder` is that of the whole search.
+void BayesRun::take_finalist(const store::StoredTrial& trial, const std::string& folder) {
+  claim_folder(folder_, trial,
+               fmt::format("finalist by {}", enum_name(config_.bayes.final_training)));
+  for (const char* name : {"/large.safetensors", "/small.safetensors"}) {
+    if (place_at(folder + name) != Place::kFile) continue;
+    const models::Model won = models::load(folder + name);
+    models::save(folder_ + name, won.header, won.weights);
+  }
+  search::write_architecture(folder_, space_.large(), search::choice_of(space_, trial));
+  study_->set_fact("best", trial.number);
 }
 
 void print_bayes_result(const Json& run) {

@@ -57,8 +57,8 @@ class BayesRun {
   void clear_folder(const std::string& run) const;
   void claim_folder(const std::string& folder, const store::StoredTrial& trial,
                     std::string_view kind);
-  Json train_finalists(const std::vector<store::StoredTrial>& best, const Stages& stages);
-  Json train_adjoined(const store::StoredTrial& best, const Stages& stages);
+  Json train_best(const std::vector<store::StoredTrial>& best, const Stages& stages);
+  void take_finalist(const store::StoredTrial& trial, const std::string& folder);
   Json summary(const store::StoredTrial& best) const;
   uint64_t seed() const { return static_cast<uint64_t>(config_.compress.train.seed); }
   std::string trial_folder(int64_t number) const;

@@ -143,10 +143,13 @@ class Reader {
   /// The best of several that were trained in folders of their own, judged by other images there.
   void read_finalist() {
     try {
-      const Json& small = result_.at("small");
       view_.epochs = result_.at("epochs").get<int64_t>();
-      network("small").points = {
-          {view_.epochs - 1, small.at("top1").get<double>(), small.at("loss").get<double>()}};
+      for (const char* name : {"large", "small"}) {
+        const Json& trained = result_.at(name);
+        if (trained.at("file").get<std::string>().ends_with("/teacher/model.safetensors")) continue;
+        network(name).points = {
+            {view_.epochs - 1, trained.at("top1").get<double>(), trained.at("loss").get<double>()}};
+      }
     } catch (const std::exception&) {
       say("result.json does not say what became of its finalists.");
     }

@@ -108,9 +108,10 @@ train::Job prepare_student(const SearchConfig& config, const std::string& teache
 }
 
 train::Job prepare_adjoined(const SearchConfig& config, const std::string& teacher,
-                            const Choice& choice, const train::Launch& launch) {
+                            const Choice& choice, Images images, const train::Launch& launch) {
   compress::CompressConfig training = config.compress;
   training.train = begun_with(untaught(config), teacher);
+  if (images == Images::kHeldIn) training.train.set_aside = config.search_fraction;
   train::Job job = compress::prepare(training, launch, choice);
   set_search_config(job, config);
   return job;

@@ -32,7 +32,7 @@ train::Job prepare_student(const SearchConfig& config, const std::string& teache
 
 /// Together with the large network, as `adjoin compress` does.
 train::Job prepare_adjoined(const SearchConfig& config, const std::string& teacher,
-                            const Choice& choice, const train::Launch& launch);
+                            const Choice& choice, Images images, const train::Launch& launch);
 
 /// How a model file does on the images set aside, or on the validation split.
 enum class JudgedBy { kSetAside, kValidation };

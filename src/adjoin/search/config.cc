@@ -54,9 +54,6 @@ void check_bayes(const SearchConfig& config) {
         "reward_by: the large network has no loss where it is taught by itself alone, so speeds of "
         "training cannot be compared; say a --distillation-alpha below 1, or --reward-by accuracy");
   }
-  if (config.bayes.finalists > 1 && config.bayes.final_training == FinalTraining::kAdjoined) {
-    refuse("finalists: are trained by distillation; adjoined training is for one");
-  }
 }
 
 }  // namespace
