@@ -127,10 +127,9 @@ train::Evaluation judged(const SearchConfig& config, const std::string& file, Ju
   data::DataSets sets = train::open_images(training);
   train::check_classes(model.header, sets.val, file);
   train::Group alone;
-  data::Loader loader(
-      std::move(sets.val),
-      train::evaluation_loader(model.header, training.batch_size, training.workers, compute.device,
-                               alone));
+  data::Loader loader(std::move(sets.val),
+                      train::evaluation_loader(model.header, training.batch_size, training.workers,
+                                               compute.device, alone));
   const Weights weights = model.weights.to(compute.device, compute.weight_type());
   return train::evaluate({{model.header.spec, weights, file}}, loader, compute, alone).front();
 }
