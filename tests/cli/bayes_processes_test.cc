@@ -83,6 +83,9 @@ TEST(BayesProcessesTest, ShareTheTrialsAndOthersMayJoin) {
       adjoin({"search", "--join", "--output", run, "--trials", "12", "--json"});
   EXPECT_EQ(Json::parse(joined.out).at("trials"), 2);
   EXPECT_NE(joined.err.find("result.json is of before; --resume"), std::string::npos) << joined.err;
+  result_of({"report", run});
+  EXPECT_NE(read_file(run + "/report.html").find("2 trials ended after the winner was chosen"),
+            std::string::npos);
 }
 
 /// The processes that a program started.

@@ -1,5 +1,6 @@
 // adjoin search --method bayes from end to end: families, rewards, what comes out, refusals.
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -89,6 +90,16 @@ TEST(BayesResumeTest, TrainsTheNewBestWhereMoreTrialsFindOne) {
     EXPECT_EQ(result_of({"cost", run + "/small.safetensors"}).at("macs"), result.at("macs"));
   }
   EXPECT_GT(winners.size(), 1U) << "the test needs another seed";
+  // One that is found and not trained does not pass for the one that was.
+  const std::string other = folder / "other";
+  result_of(bayes("vit_mini_28", other, more), {"--trials", "1"});
+  const ProgramResult found =
+      adjoin(bayes("vit_mini_28", other, more), {"--trials", "9", "--no-retrain"});
+  EXPECT_NE(found.err.find("small.safetensors is of trial 0; --retrain trains trial "),
+            std::string::npos)
+      << found.err;
+  EXPECT_NE(read_file(other + "/report.html").find("The networks here are of trial 0"),
+            std::string::npos);
   result_of(bayes("vit_mini_28", run, more), {"--trials", "9", "--final-training", "adjoined"});
   EXPECT_TRUE(exists(run + "/large.safetensors"));
   const Json last =
@@ -229,6 +240,17 @@ TEST(BayesErrorTest, SaysWhatIsWrongAndTouchesNoStudyOfSomethingElse) {
                  {"tau_start", "bayes"});
   expect_refusal(bayes("vit_mini_28", folder / "never", {"--skips", "none,identity"}), kUsage,
                  {"skips", "alone"});
+  expect_refusal({"search", "--output", run, "--seeds", "0,0"}, kUsage, {"--seeds", "0 twice"});
+  std::filesystem::remove_all(run + "/search");
+  std::ofstream(run + "/search") << "x";
+  expect_refusal(again({}), kBadData, {run + "/search", "is a file"});
+  std::filesystem::remove(run + "/search");
+  const std::string config = read_file(run + "/config.yaml");
+  std::ofstream(run + "/config.yaml") << "";
+  expect_refusal(again({}), kBadData, {run + "/config.yaml", "is empty"});
+  std::filesystem::remove(run + "/config.yaml");
+  expect_refusal({"search", "--join", "--output", run}, kBadData, {run + "/config.yaml"});
+  std::ofstream(run + "/config.yaml") << config;
   // A study that was damaged is left as it is.
   const std::string file = run + "/study.db";
   std::string bytes = read_file(file);
@@ -267,10 +289,10 @@ TEST(BayesDryRunTest, SaysWhatComesFirstAndTrainsNothing) {
   const ProgramResult result = adjoin(bayes("vit_mini_28", folder / "r", {"--dry-run"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.err.find("teacher"), std::string::npos) << result.err;
-  EXPECT_EQ(result.err.find("no trial is stopped early"), std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find("halving: "), std::string::npos) << result.err;
   const ProgramResult brief =
       adjoin(bayes("vit_mini_28", folder / "r", {"--dry-run", "--search-epochs", "2"}));
-  EXPECT_NE(brief.err.find("halving: no trial is stopped early, as 2 epochs are fewer than 3"),
+  EXPECT_NE(brief.err.find("halving: is 3, so no trial of 2 epochs is stopped early"),
             std::string::npos)
       << brief.err;
   EXPECT_NE(result.out.find("one step"), std::string::npos) << result.out;

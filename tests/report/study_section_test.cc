@@ -74,12 +74,12 @@ TEST(StudySectionTest, CountsTrialsAndNamesTheWinner) {
   trials[5].curve = {{0, 0.125}, {1, 0.375}};
   const StudyFacts facts = {costs(75, 400000000, 8000000), 0, {{"macs", 260000000}}};
   const std::string page = study_section(view_of(trials, facts));
-  expect_all(page, {"6 trials: 2 complete, 1 stopped early, 1 failed, 1 running, 1 waiting.",
+  expect_all(page, {"6 trials: 2 complete, 1 stopped early, 1 failed, 1 begun, 1 waiting.",
                     "The winner is trial 0: reward 0.5000, 71.25 % top-1 (teacher 75.00 %), "
                     "250,000,000 MACs (0.625 of the teacher&#39;s), 3,000,000 parameters "
                     "(0.375 of the teacher&#39;s).",
                     "<b class=\"c1\">0</b>", ">teacher</text>", ">winner</text>"});
-  EXPECT_TRUE(contains(chart(page, "Reward over time"), "trial 5, running, reward 0.3750"));
+  EXPECT_TRUE(contains(chart(page, "Reward over time"), "trial 5, begun, reward 0.3750"));
   EXPECT_TRUE(contains(chart(page, "Accuracy against MACs"), ">target</text>"));
   EXPECT_FALSE(contains(chart(page, "Accuracy against parameters"), ">target</text>"));
   EXPECT_FALSE(contains(page, "nan"));
@@ -90,7 +90,7 @@ TEST(StudySectionTest, WithoutAChosenOneTheBestCompleteTrialIsTheBestSoFar) {
       view_of({trial(0, 0.5, {}), trial(1, 0.75, {}), trial(2, 0.9, {}, TrialState::kPruned)}));
   EXPECT_TRUE(contains(page, "The best so far is trial 1: reward 0.7500."));
   EXPECT_TRUE(contains(study_section(view_of({trial(0, NAN, {}, TrialState::kRunning)})),
-                       "1 trial: 0 complete, 0 stopped early, 0 failed, 1 running, 0 waiting. None "
+                       "1 trial: 0 complete, 0 stopped early, 0 failed, 1 begun, 0 waiting. None "
                        "is complete with a reward."));
 }
 

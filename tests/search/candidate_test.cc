@@ -6,6 +6,7 @@
 #include "adjoin/models/load.h"
 #include "adjoin/models/slice.h"
 #include "adjoin/search/trial_book.h"
+#include "adjoin/spec/architecture.h"
 #include "adjoin/spec/catalog.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
@@ -188,6 +189,43 @@ TEST(TrialBookTest, TellsWhatIsKnownFromWhatIsNot) {
                [&] { numbers_of(trials[2].facts, "losses", name_of(trials[2])); });
   trials[0].facts.erase("architecture");
   expect_error(ErrorKind::kData, {"trial 0", "architecture"}, [&] { history_of(space, trials); });
+}
+
+TEST(TrialBookTest, FactsThatNoSearchWritesAreRefusedWithTheFile) {
+  const Exploration space = exploration(config_of("vit_mini_28"));
+  const auto refused = [&](const auto& damage, const std::vector<std::string_view>& parts) {
+    const TempFolder folder;
+    const std::string file = folder / "study.db";
+    store::Study study = store::Study::open(file, "x", Json::object());
+    study.set_fact("teacher", {{"top1", 50.0}, {"losses", {1.0}}});
+    study.add(0, {proposal_of(space, space.whole(), Proposer::kRandom, 0)});
+    check_facts(space, study, file);
+    damage(study);
+    try {
+      check_facts(space, study, file);
+      ADD_FAILURE() << "must be refused: " << parts[0];
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kData) << error.what();
+      EXPECT_TRUE(contains(error.what(), file)) << error.what();
+      for (const auto part : parts) EXPECT_TRUE(contains(error.what(), part)) << error.what();
+    }
+  };
+  for (const Json& wrong : {Json("x"), Json(3), Json::object(), Json::array({nullptr})}) {
+    refused([&](store::Study& study) { study.set_fact("teacher", wrong); }, {"teacher", "top1"});
+  }
+  for (const char* fact : {"seconds", "proposal_seconds", "attempts", "top1"}) {
+    refused([&](store::Study& study) { study.set_facts(0, {{fact, "x"}}); }, {"trial 0", fact});
+  }
+  for (const char* fact : {"losses", "tops", "latency"}) {
+    refused([&](store::Study& study) { study.set_facts(0, {{fact, 3}}); }, {"trial 0", fact});
+  }
+  Choice none = space.whole();
+  for (BlockChoice& block : none.blocks) block.keep = false;
+  refused(
+      [&](store::Study& study) {
+        study.set_facts(0, {{"architecture", architecture_to_json(space.large(), none)}});
+      },
+      {"trial 0"});
 }
 
 TEST(TrialBookTest, AStudyIsAboutItsNetworkTeacherAndSettingsNotAboutItsLength) {

@@ -106,6 +106,38 @@ TEST_F(StudyFilesTest, TheLogThatAnotherProgramLeftIsNotTouched) {
   EXPECT_TRUE(read_file(path_ + "-wal") == log);
 }
 
+TEST_F(StudyFilesTest, AChangeThatWasCutOffIsUndone) {
+  make_study(path_);
+  run_sql(path_, "PRAGMA journal_mode = DELETE");
+  const std::string cut = folder_ / "cut.db";
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(path_.c_str(), &other), SQLITE_OK);
+  const char* const change =
+      "PRAGMA cache_size = 1; BEGIN; UPDATE trials SET state = 'FAIL'; "
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) "
+      "INSERT INTO trial_user_attributes (trial_id, key, value_json) SELECT 1, 'k' || i, i FROM n";
+  ASSERT_EQ(sqlite3_exec(other, change, nullptr, nullptr, nullptr), SQLITE_OK);
+  folder_.write("cut.db", read_file(path_));  // as a process leaves them that is killed now
+  folder_.write("cut.db-journal", read_file(path_ + "-journal"));
+  sqlite3_close(other);
+  ASSERT_NE(read_file(cut), read_file(path_));
+  expect_error(ErrorKind::kIo, {cut, "in the middle of a change"}, [&] { Study::read(cut); });
+  Study::check(cut);
+  EXPECT_EQ(open_study(cut).trials()[0].state, TrialState::kComplete);
+}
+
+TEST_F(StudyFilesTest, ACheckTakesWhatIsNotYetAStudyForNone) {
+  Study::check(path_);
+  EXPECT_NE(access(path_.c_str(), F_OK), 0) << "a check made a file";
+  folder_.write("study.db", "");
+  Study::check(path_);
+  folder_.write("study.db", "text");
+  expect_error(ErrorKind::kData, {path_, "not a study"}, [&] { Study::check(path_); });
+  std::remove(path_.c_str());
+  run_sql(path_, "CREATE TABLE accounts (name TEXT)");
+  expect_error(ErrorKind::kData, {path_, "not a study"}, [&] { Study::check(path_); });
+}
+
 struct Attack {
   std::string name;
   std::string sql;

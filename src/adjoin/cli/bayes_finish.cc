@@ -56,7 +56,7 @@ Json BayesRun::summary(const store::StoredTrial& best) const {
       {"architecture", architecture_to_json(space_.large(), choice)},
       {"alphas", Json::array()},
       {"feasible", {{"macs", {least.macs, most.macs}}, {"params", {least.params, most.params}}}},
-      {"target", study_->fact("target")},
+      {"target", space_.limits().json()},
       {"best", best.number},
       {"reward", *best.reward},
       {"search_top1",
@@ -82,8 +82,19 @@ Json BayesRun::finish(const Stages& stages) {
   search::draw_map(space_, *study_, seed());
   best.resize(std::min(best.size(), static_cast<size_t>(config_.bayes.finalists)));
   study_->set_fact("best", best.front().number);
+  study_->set_fact("best_of", store::count_over(study_->trials()));
   search::write_architecture(folder_, space_.large(), search::choice_of(space_, best.front()));
-  if (!config_.retrain) return summary(best.front());
+  if (!config_.retrain) {
+    const Json trained = study_->fact("final:");
+    const Json which = trained.is_object() ? trained.value("trial", Json()) : Json();
+    if (!which.is_null() && which != best.front().number) {
+      print_notes(
+          {fmt::format("{}/small.safetensors is of trial {}; --retrain trains trial {}, the "
+                       "best now",
+                       folder_, which.dump(), best.front().number)});
+    }
+    return summary(best.front());
+  }
   Json result = train_best(best, stages);
   const std::string file = result.at("small").at("file").get<std::string>();
   if (!io::has_onnx()) {

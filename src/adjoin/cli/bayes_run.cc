@@ -1,10 +1,11 @@
 #include "adjoin/cli/bayes_run.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
-#include <filesystem>
+#include <cstring>
 #include <thread>
 
 #include "adjoin/cli/model_options.h"
@@ -40,13 +41,8 @@ void check_alone(const Stages& stages) {
               "start others with --join");
 }
 
-bool is_over(const store::StoredTrial& trial) { return trial.is_over(); }
-
 void remove_files(const std::string& folder, std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    std::error_code ignored;
-    std::filesystem::remove(folder + "/" + name, ignored);
-  }
+  for (const char* name : names) unlink((folder + "/" + name).c_str());  // where there is one
 }
 
 }  // namespace
@@ -65,9 +61,9 @@ std::vector<std::string> BayesRun::notes() const {
   std::vector<std::string> notes = search::without_effect(config_);
   const int64_t epochs = search::trial_epochs(config_);
   const int64_t halving = config_.bayes.halving;
-  if (halving > 1 && search::Halving{halving, epochs}.rungs().empty()) {
-    notes.push_back(fmt::format(
-        "halving: no trial is stopped early, as {} epochs are fewer than {}", epochs, halving));
+  if (halving != 0 && search::Halving{halving, epochs}.rungs().empty()) {
+    notes.push_back(
+        fmt::format("halving: is {}, so no trial of {} epochs is stopped early", halving, epochs));
   }
   notes.push_back(search::feasible_text(space_));
   return notes;
@@ -104,6 +100,7 @@ void BayesRun::open_study(const std::string& teacher_hash) {
   options.before = search::usual_settings();
   study_ = store::Study::open(study_file(), space_.large().name,
                               search::study_about(config_, space_, teacher_hash), options);
+  search::check_facts(space_, *study_, study_file());
 }
 
 train::RunResult BayesRun::teacher_trained(train::Job job, const Stages& stages) const {
@@ -118,7 +115,7 @@ train::RunResult BayesRun::teacher_trained(train::Job job, const Stages& stages)
 /// The teacher is trained, or is that of --from; one file of it is in the folder, the same for all
 /// processes.
 void BayesRun::begin_study(const Stages& stages) {
-  if (place_at(study_file()) != Place::kNothing) store::Study::read(study_file());
+  store::Study::check(study_file());  // before hours of training
   train::Job job = search::prepare_teacher(config_, stages.launch);
   if (config_.compress.train.from.empty()) {
     if (place_at(teacher_) != Place::kFile) print_notes({"the teacher is trained first"});
@@ -132,7 +129,7 @@ void BayesRun::begin_study(const Stages& stages) {
   const bool is_there = place_at(teacher_) == Place::kFile &&
                         models::content_hash(models::load(teacher_).weights) == hash;
   if (is_there) return;
-  std::filesystem::create_directories(folder_ + "/teacher");
+  make_folders(folder_ + "/teacher");
   models::save(teacher_, job.header, job.start);
 }
 
@@ -228,7 +225,7 @@ std::optional<store::Claim> BayesRun::next_trial(const Stages& stages) {
       continue;
     }
     const std::vector<store::StoredTrial> trials = study_->trials();
-    const auto open = std::ssize(trials) - std::count_if(trials.begin(), trials.end(), is_over);
+    const int64_t open = std::ssize(trials) - store::count_over(trials);
     if (open == 0) return std::nullopt;
     if (!is_told) print_notes({fmt::format("waiting for other processes; trials left: {}", open)});
     is_told = true;
@@ -242,9 +239,13 @@ void BayesRun::clear_weights(const std::string& trial) const {
 
 void BayesRun::clear_folder(const std::string& run) const {
   clear_weights(run);
-  remove_files(run, {"large.safetensors", "summary.csv"});
-  std::error_code ignored;  // where there is none; who holds the folder holds its log
-  std::filesystem::resize_file(run + "/log.jsonl", 0, ignored);
+  remove_files(run,
+               {"large.safetensors", "small.onnx", "summary.csv", "result.json", "report.html"});
+  // Who holds the folder holds its log.
+  const std::string log = run + "/log.jsonl";
+  if (place_at(log) == Place::kFile && truncate(log.c_str(), 0) != 0) {
+    throw Error(ErrorKind::kIo, fmt::format("{}: cannot be cut: {}", log, std::strerror(errno)));
+  }
 }
 
 void BayesRun::run_trial(const store::Claim& claim, const Stages& stages) {
@@ -273,6 +274,7 @@ void BayesRun::run_trial(const store::Claim& claim, const Stages& stages) {
   const search::Halving halving{config_.bayes.halving, epochs};
   train::Job job =
       search::prepare_student(config_, teacher_, choice, epochs, Images::kHeldIn, stages.launch);
+  if (number > 0) job.notes.clear();  // those of the first
   job.is_enough = [&](double time, const train::EpochReport& report) {
     const auto epoch = static_cast<size_t>(std::llround(time * static_cast<double>(epochs)));
     losses.resize(epoch);  // of epochs that are trained again
@@ -309,8 +311,7 @@ void BayesRun::run_trial(const store::Claim& claim, const Stages& stages) {
 
 void BayesRun::try_networks(const Stages& stages) {
   WorkerProcesses others;
-  const std::vector<store::StoredTrial> known = study_->trials();
-  const int64_t left = config_.trials - std::count_if(known.begin(), known.end(), is_over);
+  const int64_t left = config_.trials - store::count_over(study_->trials());
   const int64_t jobs = std::clamp<int64_t>(left, 1, config_.bayes.jobs);
   const int threads = std::max(1, available_cpus() / static_cast<int>(jobs));
   for (int64_t i = 1; i < jobs; ++i) {
@@ -329,6 +330,12 @@ void BayesRun::try_networks(const Stages& stages) {
   torch::set_num_threads(all_threads);
   // What a process that died left behind.
   while (const auto claim = next_trial(stages)) run_trial(*claim, stages);
+  const int64_t tried = std::ssize(study_->trials());
+  if (tried < config_.trials && config_.budget_minutes == 0) {
+    print_notes(
+        {fmt::format("no other networks within the target were found; {} were tried, not {}", tried,
+                     config_.trials)});
+  }
 }
 
 Json BayesRun::join(const Stages& stages) {
@@ -356,9 +363,9 @@ void BayesRun::search(const Stages& stages) {
   check_alone(stages);
   begin_study(stages);
   write_config();  // what other processes read
-  std::filesystem::create_directories(folder_ + "/search");
+  make_folders(folder_ + "/search");
   for (const store::StoredTrial& trial : study_->trials()) {
-    if (is_over(trial)) clear_weights(trial_folder(trial.number));  // of a process that died then
+    if (trial.is_over()) clear_weights(trial_folder(trial.number));  // of a process that died then
   }
   measure_baseline(stages);
   try_networks(stages);

@@ -1,5 +1,4 @@
 // adjoin inspect: one network, or two side by side, layer by layer.
-#include <filesystem>
 #include <iostream>
 
 #include "adjoin/analysis/compare.h"
@@ -12,6 +11,7 @@
 #include "adjoin/cli/inspect_tables.h"
 #include "adjoin/cli/networks.h"
 #include "adjoin/core/atomic_file.h"
+#include "adjoin/core/place.h"
 #include "adjoin/core/progress.h"
 #include "adjoin/proxy/ranking.h"
 #include "adjoin/report/inspect_page.h"
@@ -238,14 +238,6 @@ class Inspector {
   int64_t done_ = 0;
 };
 
-void make_folder(const std::string& folder) {
-  std::error_code failure;
-  std::filesystem::create_directories(folder, failure);
-  if (failure) {
-    throw Error(ErrorKind::kIo, fmt::format("--output {}: {}", folder, failure.message()));
-  }
-}
-
 void write_files(const std::string& folder, const Json& result) {
   const auto write = [&](const char* name, const std::string& text) {
     AtomicFile file(fmt::format("{}/{}", folder, name));
@@ -266,7 +258,7 @@ int run_inspect(Args args) {
   InspectFlags flags;
   add_options(app, flags);
   if (!parse(app, args)) return 0;
-  if (!flags.output.empty()) make_folder(flags.output);
+  if (!flags.output.empty()) make_folders(flags.output);
   Progress progress(std::cerr);
   const Json result = Inspector(flags).run(progress);
   if (!flags.output.empty()) write_files(flags.output, result);

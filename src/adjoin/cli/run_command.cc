@@ -1,5 +1,6 @@
 #include "adjoin/cli/run_command.h"
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 
@@ -195,9 +196,18 @@ void check_unchanged(const Json& now, const Json& then, const std::string& where
   }
 }
 
+bool is_begun(const std::string& folder) {
+  const auto names = {"/config.yaml", "/last.ckpt", "/study.db"};
+  return std::any_of(names.begin(), names.end(),
+                     [&](const char* name) { return place_at(folder + name) != Place::kNothing; });
+}
+
 Json saved_config(const std::string& folder, std::string_view verb) {
   const std::string file = folder + "/config.yaml";
   Json config = read_yaml_file(file);
+  if (!config.is_object()) {
+    throw Error(ErrorKind::kData, file + ": is empty; it must say how the run there began");
+  }
   const std::string theirs = report::verb_of(config);
   if (theirs != verb) {
     throw Error(ErrorKind::kUsage, fmt::format("{}: is a run of adjoin {}; go on with it by that "
@@ -292,6 +302,9 @@ int run_command(const RunFlags& flags, const RunCommand& command) {
   const std::string output = run_folder(flags, command.config(flags.output));
   std::vector<std::pair<std::string, std::optional<int64_t>>> wanted;
   for (const int64_t seed : flags.seeds) {
+    if (std::count(flags.seeds.begin(), flags.seeds.end(), seed) > 1) {
+      throw Error(ErrorKind::kUsage, fmt::format("--seeds: names {} twice", seed));
+    }
     wanted.emplace_back(fmt::format("{}/seed-{}", output, seed), seed);
   }
   if (flags.seeds.empty()) wanted.emplace_back(output, std::nullopt);

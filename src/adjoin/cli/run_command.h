@@ -45,6 +45,9 @@ void merge_sets(std::vector<std::string>& sets, const std::vector<std::string>& 
 /// Error(kConfig) naming the first field that does not.
 void check_unchanged(const Json& now, const Json& then, const std::string& where);
 
+/// Whether there is a run in the folder, with a config.yaml or what else a run writes.
+bool is_begun(const std::string& folder);
+
 /// What config.yaml in a run folder says. Error(kUsage) when the run is of another command.
 Json saved_config(const std::string& folder, std::string_view verb);
 
@@ -55,9 +58,7 @@ Config resolved(ConfigFlags& flags, const RunFlags& run, const std::string& fold
                 std::string_view verb, TrainPart train_part) {
   Config base;
   const std::string saved = folder + "/config.yaml";
-  if (run.is_resumed && place_at(saved) == Place::kFile) {
-    merge_json(saved_config(folder, verb), base, saved);
-  }
+  if (run.is_resumed && is_begun(folder)) merge_json(saved_config(folder, verb), base, saved);
   Config config = flags.resolve(base);
   merge_sets(train_part(config).set, flags.model_sets());
   return config;

@@ -49,8 +49,7 @@ std::unique_ptr<train::RunFolder> held(const std::string& folder, const SearchCo
 
 void check_unchanged(const SearchConfig& config, const std::string& folder) {
   const std::string file = folder + "/config.yaml";
-  const bool is_begun = has_search(folder) || is_there(folder + "/last.ckpt");
-  if (!is_begun || place_at(file) != Place::kFile) return;
+  if (!has_search(folder) && !is_there(folder + "/last.ckpt")) return;
   SearchConfig begun;
   merge_json(saved_config(folder, "search"), begun, file);
   Json then = to_json(begun);

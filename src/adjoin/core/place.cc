@@ -1,6 +1,12 @@
 #include "adjoin/core/place.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "adjoin/core/error.h"
 
 namespace adjoin {
 
@@ -9,6 +15,19 @@ Place place_at(const std::string& path) {
   if (stat(path.c_str(), &status) != 0) return Place::kNothing;
   if (S_ISDIR(status.st_mode)) return Place::kFolder;
   return S_ISREG(status.st_mode) ? Place::kFile : Place::kOther;
+}
+
+void make_folders(const std::string& path) {
+  for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    const std::string part = path.substr(0, slash);
+    if (mkdir(part.c_str(), 0777) != 0 && errno != EEXIST && place_at(part) != Place::kFolder) {
+      throw Error(ErrorKind::kIo,
+                  fmt::format("{}: cannot be made: {}", part, std::strerror(errno)));
+    }
+    if (slash == std::string::npos) break;
+  }
+  if (place_at(path) == Place::kFolder) return;
+  throw Error(ErrorKind::kIo, path + ": is a file, where a folder is needed");
 }
 
 }  // namespace adjoin

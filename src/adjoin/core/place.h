@@ -12,4 +12,8 @@ enum class Place { kNothing, kFile, kFolder, kOther };
 /// Follows links. What cannot be looked at is nothing; opening it says why.
 Place place_at(const std::string& path);
 
+/// Makes the folder and those above it where they are missing. Error(kIo) when that fails, or a
+/// file stands there.
+void make_folders(const std::string& path);
+
 }  // namespace adjoin

@@ -166,7 +166,8 @@ std::optional<ModelSpec> teacher_network(const RunView& run) {
 void read_study(SearchView& view, const RunView& run, std::vector<std::string>& problems) {
   try {
     const store::Study study = store::Study::read(run.folder + "/study.db");
-    const StudyFacts facts{study.fact("teacher"), study.fact("best"), study.fact("target")};
+    const StudyFacts facts{study.fact("teacher"), study.fact("best"), study.fact("target"),
+                           study.fact("best_of"), study.fact("final:")};
     view.study = study_view(study.trials(), facts, teacher_network(run), problems);
   } catch (const std::exception& e) {
     problems.push_back(fmt::format("The study cannot be read: {}.", e.what()));

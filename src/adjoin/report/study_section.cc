@@ -30,7 +30,7 @@ const char* word_of(TrialState state) {
     case TrialState::kComplete: return "complete";
     case TrialState::kPruned: return "stopped early";
     case TrialState::kFailed: return "failed";
-    case TrialState::kRunning: return "running";
+    case TrialState::kRunning: return "begun";
     case TrialState::kWaiting: return "waiting";
   }
   return "";

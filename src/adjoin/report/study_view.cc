@@ -138,6 +138,13 @@ std::optional<size_t> best_of(const std::vector<StudyTrial>& trials) {
   return best;
 }
 
+/// A count; `other` where it is none.
+int64_t whole_of(const Json& count, size_t other) {
+  const std::optional<double> number = number_of(count);
+  return static_cast<int64_t>(number && *number >= 0 && *number < 1e9 ? *number
+                                                                      : static_cast<double>(other));
+}
+
 void choose(StudyView& view, const Json& best, Unread& unread) {
   view.winner = best_of(view.trials);
   if (best.is_null()) return;
@@ -168,6 +175,19 @@ StudyView study_view(const std::vector<store::StoredTrial>& trials, const StudyF
   const FactReader target(facts.target, "the target", unread);
   view.target = {{}, target.count("macs"), target.count("params")};
   choose(view, facts.best, unread);
+  const int64_t since = store::count_over(trials) - whole_of(facts.best_of, trials.size());
+  if (view.is_chosen && since > 0) {
+    problems.push_back(
+        fmt::format("{} trial{} ended after the winner was chosen; adjoin search --resume looks "
+                    "among them, too.",
+                    since, since == 1 ? "" : "s"));
+  }
+  const Json trained = facts.trained.is_object() ? facts.trained.value("trial", Json()) : Json();
+  if (view.is_chosen && trained.is_number_integer() && trained != view.best()->number) {
+    problems.push_back(fmt::format(
+        "The networks here are of trial {}; trial {}, the best now, was not trained in full.",
+        trained.dump(), view.best()->number));
+  }
   if (view.winner && large && view.best()->choice) {
     try {
       view.drawn = {*large, derive(*large, *view.best()->choice, Geometry::kKept).spec};

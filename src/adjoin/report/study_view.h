@@ -55,6 +55,8 @@ struct StudyFacts {
   Json teacher = nullptr;
   Json best = nullptr;
   Json target = nullptr;
+  Json best_of = nullptr;  ///< how many trials were over when the best was chosen
+  Json trained = nullptr;  ///< which trial was trained in full: {"trial"}
 };
 
 /// Facts that cannot be read are left out and counted in a sentence of `problems`. Without `large`

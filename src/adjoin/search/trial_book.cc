@@ -10,6 +10,7 @@
 #include "adjoin/core/error.h"
 #include "adjoin/core/hash.h"
 #include "adjoin/spec/architecture.h"
+#include "adjoin/spec/derive.h"
 #include "adjoin/train/config.h"
 #include "adjoin/train/job.h"
 
@@ -130,7 +131,35 @@ Choice choice_of(const Exploration& space, const store::StoredTrial& trial) {
   if (found == trial.facts.end()) {
     throw Error(ErrorKind::kData, name_of(trial) + ": has no architecture; the study is damaged");
   }
-  return architecture_from_json(space.large(), *found, name_of(trial));
+  return architecture_from_json(space.large(), *found, name_of(trial) + ": architecture");
+}
+
+void check_facts(const Exploration& space, const store::Study& study, const std::string& path) {
+  const Json teacher = study.fact("teacher");
+  const std::vector<store::StoredTrial> trials = study.trials();
+  try {
+    const char* const owner = "the teacher of the study";
+    if (!teacher.is_null()) {
+      if (!teacher.is_object() || !teacher.contains("top1")) refuse_fact(owner, "top1", "known");
+      number_of(teacher, "top1", owner);
+      numbers_of(teacher, "losses", owner);
+    }
+    for (const store::StoredTrial& trial : trials) {
+      const std::string name = name_of(trial);
+      const Choice choice = choice_of(space, trial);
+      try {
+        derive(space.large(), choice, Geometry::kKept);
+      } catch (const Error& error) {
+        throw Error(ErrorKind::kData, fmt::format("{}: {}", name, error.what()));
+      }
+      for (const char* fact : {"seconds", "proposal_seconds", "attempts", "top1"}) {
+        number_of(trial.facts, fact, name);
+      }
+      for (const char* fact : {"losses", "tops", "latency"}) numbers_of(trial.facts, fact, name);
+    }
+  } catch (const Error& error) {
+    throw Error(ErrorKind::kData, fmt::format("{}: {}", path, error.what()));
+  }
 }
 
 History history_of(const Exploration& space, const std::vector<store::StoredTrial>& trials) {

@@ -32,6 +32,9 @@ std::string name_of(const store::StoredTrial& trial);
 /// Error(kData) when the architecture is damaged.
 Choice choice_of(const Exploration& space, const store::StoredTrial& trial);
 
+/// Error(kData) naming the file, and what in it is not what a search writes.
+void check_facts(const Exploration& space, const store::Study& study, const std::string& path);
+
 /// Trials that are over with a reward, and all others.
 History history_of(const Exploration& space, const std::vector<store::StoredTrial>& trials);
 

@@ -148,6 +148,9 @@ void Database::open_to_read() {
   const bool lacks_files = (code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY;
   if (lacks_files && !has_bytes(path_ + "-wal") && !has_bytes(path_ + "-journal")) {
     open(SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, unchanging_uri(path_));
+  } else if (lacks_files && has_bytes(path_ + "-journal")) {
+    throw Error(ErrorKind::kIo,
+                path_ + ": was left in the middle of a change, which its next writer undoes");
   } else if (code != SQLITE_ROW) {
     fail(code);
   }
@@ -219,7 +222,12 @@ void Database::fail(int code) const {
     case SQLITE_FULL: throw_io("cannot be written: the disk is full"); break;
     case SQLITE_READONLY:
     case SQLITE_PERM: throw_io("may only be read, or its folder may"); break;
-    case SQLITE_CANTOPEN: throw_io(fmt::format("cannot be opened: {}", reason)); break;
+    case SQLITE_CANTOPEN:
+      if (number == ENOENT && place_at(path_) == Place::kFile) {
+        throw_io("cannot be opened, as files beside it cannot be made");
+      }
+      throw_io(fmt::format("cannot be opened: {}", reason));
+      break;
     case SQLITE_IOERR: throw_io(fmt::format("cannot be read or written: {}", reason)); break;
     case SQLITE_NOMEM: throw std::bad_alloc();
     case SQLITE_NOTADB: refuse("is not a study: it is no SQLite file, or a damaged one");

@@ -4,11 +4,13 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <ctime>
 
 #include "adjoin/core/error.h"
+#include "adjoin/core/place.h"
 #include "adjoin/store/lock.h"
 #include "adjoin/store/schema.h"
 #include "adjoin/store/study_connection.h"
@@ -48,6 +50,11 @@ std::string_view stored_kind(double value) {
 
 }  // namespace
 
+int64_t count_over(const std::vector<StoredTrial>& trials) {
+  return std::count_if(trials.begin(), trials.end(),
+                       [](const StoredTrial& trial) { return trial.is_over(); });
+}
+
 void check_available() {}
 
 Hold::~Hold() {
@@ -80,6 +87,12 @@ Study Study::open(const std::string& path, const std::string& name, const Json& 
   database.leave_log(false);
   database.use_log();
   return Study(std::move(connection));
+}
+
+void Study::check(const std::string& path) {
+  if (place_at(path) == Place::kNothing) return;
+  const Database database(path, Database::Mode::kWrite, Options{}.wait_seconds);
+  if (has_tables(database)) find_study(database);
 }
 
 Study Study::read(const std::string& path) {

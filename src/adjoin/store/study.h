@@ -35,6 +35,8 @@ struct StoredTrial {
   }
 };
 
+int64_t count_over(const std::vector<StoredTrial>& trials);
+
 /// A value that a trial has of something that was chosen, as Optuna's tables show it.
 struct Parameter {
   std::string name;
@@ -98,6 +100,10 @@ class Study {
   static Study open(const std::string& path, const std::string& name, const Json& about) {
     return open(path, name, about, Options{});
   }
+
+  /// The errors that `open` has for a file that is damaged or something else; none for one that is
+  /// not there, or whose beginning was cut off.
+  static void check(const std::string& path);
 
   /// One that is there, also while others write. Nothing can be changed through it. The same
   /// errors.

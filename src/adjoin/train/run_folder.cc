@@ -22,18 +22,6 @@ namespace {
   throw Error(ErrorKind::kIo, fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
 }
 
-/// The folder and those above it.
-void make_folders(const std::string& path) {
-  for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
-    const std::string part = path.substr(0, slash);
-    if (mkdir(part.c_str(), 0777) != 0 && errno != EEXIST) throw_io(part, "cannot be made");
-    if (slash == std::string::npos) break;
-  }
-  if (place_at(path) != Place::kFolder) {
-    throw Error(ErrorKind::kIo, path + ": is a file; a run needs a folder");
-  }
-}
-
 }  // namespace
 
 std::string default_run_folder(const std::string& model) {
