@@ -12,6 +12,7 @@
 
 #include "adjoin/core/error.h"
 #include "adjoin/core/json.h"
+#include "adjoin/core/table.h"
 #include "adjoin/core/text.h"
 
 namespace adjoin::analysis {
@@ -79,8 +80,8 @@ class Reader {
       if (is_heading(line)) return;
     }
     if (columns != masses_.dim + 1) {
-      refuse(fmt::format("has {} column{}, must have {} as line {}", columns,
-                         columns == 1 ? "" : "s", masses_.dim + 1, first_line_));
+      refuse(fmt::format("has {}, must have {} as line {}", so_many(columns, "column"),
+                         masses_.dim + 1, first_line_));
     }
     for (int64_t column = 0; column < columns; ++column) {
       const double value = number(trimmed(next_part(line, ',')), column);

@@ -191,30 +191,31 @@ void BayesRun::take_finalist(const store::StoredTrial& trial, const std::string&
 
 void print_bayes_result(const Json& run) {
   if (run.contains("joined")) {
-    fmt::print("{}: {} trials were run by this process\n", run.at("run").get<std::string>(),
-               run.at("trials").get<int64_t>());
+    fmt::print("{}: this process ran {}\n", run.at("run").get<std::string>(),
+               so_many(run.at("trials").get<int64_t>(), "trial"));
     return;
   }
   int64_t kept = 0;
   for (const Json& block : run.at("architecture").at("blocks")) kept += block.at("keep") ? 1 : 0;
   const Json& states = run.at("states");
   const auto macs = run.at("macs").get<double>();
-  fmt::print(
-      "{} trials: {} complete, {} stopped early, {} failed; proposals took {:.1f} % of the time\n",
-      run.at("trials").get<int64_t>(), states.at("complete").get<int64_t>(),
-      states.at("stopped").get<int64_t>(), states.at("failed").get<int64_t>(),
-      100 * run.at("proposal_seconds").get<double>() /
-          std::max(run.at("search_seconds").get<double>(), 1e-9));
+  fmt::print("{}: {} complete, {} stopped early, {} failed; proposals took {:.1f} % of the time\n",
+             so_many(run.at("trials").get<int64_t>(), "trial"),
+             states.at("complete").get<int64_t>(), states.at("stopped").get<int64_t>(),
+             states.at("failed").get<int64_t>(),
+             100 * run.at("proposal_seconds").get<double>() /
+                 std::max(run.at("search_seconds").get<double>(), 1e-9));
   for (const Json& finalist : run.value("finalists", Json::array())) {
     fmt::print("trial {}, trained in full: {:.2f} % of the images set aside\n",
                finalist.at("trial").get<int64_t>(), finalist.at("top1_set_aside").get<double>());
   }
   const std::string text = fmt::format(
-      "{}/architecture.json: trial {}, {} of {} blocks, {} skips, {} MACs ({:.3f} of the large "
+      "{}/architecture.json: trial {}, {} of {} blocks, {}, {} MACs ({:.3f} of the large "
       "network's)",
       run.at("run").get<std::string>(), run.at("best").get<int64_t>(), kept,
-      run.at("architecture").at("blocks").size(), run.at("architecture").at("skips").size(),
-      short_count(macs), macs / run.at("large").at("macs").get<double>());
+      run.at("architecture").at("blocks").size(),
+      so_many(std::ssize(run.at("architecture").at("skips")), "skip"), short_count(macs),
+      macs / run.at("large").at("macs").get<double>());
   fmt::print("{}{}\n", text, used_of_target(run));
 }
 

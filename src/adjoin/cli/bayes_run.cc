@@ -62,8 +62,13 @@ std::vector<std::string> BayesRun::notes() const {
   const int64_t epochs = search::trial_epochs(config_);
   const int64_t halving = config_.bayes.halving;
   if (halving != 0 && search::Halving{halving, epochs}.rungs().empty()) {
+    notes.push_back(fmt::format("halving: is {}, so no trial of {} is stopped early", halving,
+                                so_many(epochs, "epoch")));
+  }
+  const int64_t last = config_.bayes.tse_epochs;
+  if (config_.bayes.reward_by == search::RewardBy::kTseE && last > epochs) {
     notes.push_back(
-        fmt::format("halving: is {}, so no trial of {} epochs is stopped early", halving, epochs));
+        fmt::format("tse_epochs: is {}, but a trial has {}", last, so_many(epochs, "epoch")));
   }
   notes.push_back(search::feasible_text(space_));
   return notes;
@@ -75,16 +80,18 @@ std::string BayesRun::trial_folder(int64_t number) const {
 
 std::pair<train::Job, std::string> BayesRun::first_job(const train::Launch& launch) const {
   const std::string& from = config_.compress.train.from;
-  if (from.empty()) {
+  const bool is_taught = place_at(teacher_) == Place::kFile;  // of a search that goes on
+  if (from.empty() && !is_taught) {
     return {search::prepare_teacher(config_, launch),
-            fmt::format("the training of the teacher; {} trials of up to {} epochs and the "
-                        "training of what is found come after it",
-                        config_.trials, search::trial_epochs(config_))};
+            fmt::format("the training of the teacher; {} of up to {} and the training of what is "
+                        "found come after it",
+                        so_many(config_.trials, "trial"),
+                        so_many(search::trial_epochs(config_), "epoch"))};
   }
   Rng rng(seed());
-  return {search::prepare_student(config_, from, *space_.drawn(rng), search::trial_epochs(config_),
-                                  Images::kHeldIn, launch),
-          fmt::format("one of {} trials", config_.trials)};
+  return {search::prepare_student(config_, is_taught ? teacher_ : from, *space_.drawn(rng),
+                                  search::trial_epochs(config_), Images::kHeldIn, launch),
+          "one of " + so_many(config_.trials, "trial")};
 }
 
 void BayesRun::take_folder(bool is_resumed) { hold_ = held(folder_, config_, is_resumed); }

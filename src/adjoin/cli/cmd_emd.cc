@@ -43,11 +43,11 @@ void print_emd(const analysis::Transport& result, const analysis::Masses& from,
   const double mass = std::accumulate(from.mass.begin(), from.mass.end(), 0.0);
   std::cout << fmt::format(
       "earth mover's distance  {} ({}), {:.6g} for each unit of mass\n"
-      "{} shipment{} from {} points to {}, which count from 0\n"
+      "{} from {} points to {}, which count from 0\n"
       "The dual values prove that no plan is cheaper by more than {:.2g}.\n",
       result.distance, enum_name(cost), result.distance / mass,
-      with_commas(std::ssize(result.plan)), result.plan.size() == 1 ? "" : "s",
-      with_commas(std::ssize(from.mass)), with_commas(std::ssize(to.mass)), result.gap);
+      so_many(std::ssize(result.plan), "shipment"), with_commas(std::ssize(from.mass)),
+      with_commas(std::ssize(to.mass)), result.gap);
   print_shipments(result.plan);
 }
 

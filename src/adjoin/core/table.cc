@@ -74,6 +74,10 @@ std::string csv_cell(const std::string& text) {
   return quoted + "\"";
 }
 
+std::string so_many(int64_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", with_commas(count), thing, count == 1 ? "" : "s");
+}
+
 std::string with_commas(int64_t value) {
   std::string digits = std::to_string(value);
   const size_t first = value < 0 ? 1 : 0;

@@ -25,6 +25,9 @@ class Table {
 /// A cell of a CSV file, in quotes where it needs them.
 std::string csv_cell(const std::string& text);
 
+/// 1, "trial" -> "1 trial"; 2048 -> "2,048 trials".
+std::string so_many(int64_t count, std::string_view thing);
+
 /// 5717416 -> "5,717,416".
 std::string with_commas(int64_t value);
 

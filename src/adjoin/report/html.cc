@@ -261,7 +261,8 @@ std::string times(const RunView& run) {
 std::string html_report(const RunView& run, const std::vector<RunView>& others,
                         const std::optional<SearchView>& search) {
   std::string body = fmt::format(
-      "<h1>{}</h1><p class=\"sub\">{} epochs on {}{}</p>", escaped(title(run)), run.epochs,
+      "<h1>{}</h1><p class=\"sub\">{} on {}{}</p>", escaped(title(run)),
+      so_many(run.epochs, "epoch"),
       escaped(run.setting("data").empty() ? "unknown data" : run.setting("data")), times(run));
   if (!run.is_empty()) body += cards(run);
   body += problems(run);

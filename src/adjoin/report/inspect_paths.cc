@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "adjoin/core/table.h"
 #include "adjoin/report/axes.h"
 #include "adjoin/report/curves.h"
 #include "adjoin/report/html_parts.h"
@@ -181,7 +182,7 @@ std::vector<Curve> depth_curves(const Json& kinds, const char* field, double lea
       curve.points.emplace_back(static_cast<double>(i), is_cut ? least : values[i]);
       curve.titles.push_back(
           fmt::format("{}, {}: {}", curve.name,
-                      i == 0 ? "tokens" : fmt::format("after {} block{}", i, i == 1 ? "" : "s"),
+                      i == 0 ? "tokens" : "after " + so_many(static_cast<int64_t>(i), "block"),
                       std::isnan(values[i]) ? "-" : short_number(values[i])));
       curve.end = is_cut ? fmt::format("< {:.0e}", least) : "";
     }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "adjoin/core/error.h"
+#include "adjoin/core/table.h"
 
 namespace adjoin::report {
 namespace {
@@ -75,10 +76,9 @@ void InspectionLog::take(const Json& line, int64_t number) {
 
 std::optional<std::string> InspectionLog::problem(const std::string& file) const {
   if (damaged_.empty()) return std::nullopt;
-  return fmt::format(
-      "What {} line{} of {} say{} of the layers cannot be read, the first is line {}.",
-      damaged_.size(), damaged_.size() == 1 ? "" : "s", file, damaged_.size() == 1 ? "s" : "",
-      damaged_.front());
+  return fmt::format("What {} of {} say{} of the layers cannot be read, the first is line {}.",
+                     so_many(std::ssize(damaged_), "line"), file, damaged_.size() == 1 ? "s" : "",
+                     damaged_.front());
 }
 
 }  // namespace adjoin::report

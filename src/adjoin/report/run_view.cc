@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "adjoin/core/error.h"
+#include "adjoin/core/table.h"
 #include "adjoin/core/yaml.h"
 #include "adjoin/cost/cost.h"
 #include "adjoin/io/model_file.h"
@@ -85,8 +86,8 @@ class Reader {
       }
     }
     if (!damaged.empty()) {
-      say(fmt::format("{} line{} of log.jsonl cannot be read, the first is line {}.",
-                      damaged.size(), damaged.size() == 1 ? "" : "s", damaged.front()));
+      say(fmt::format("{} of log.jsonl cannot be read, the first is line {}.",
+                      so_many(std::ssize(damaged), "line"), damaged.front()));
     }
     if (const auto problem = inspections.problem("log.jsonl")) say(*problem);
     view_.inspections = std::move(inspections).all();

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "adjoin/core/error.h"
+#include "adjoin/core/table.h"
 #include "adjoin/io/model_file.h"
 #include "adjoin/spec/architecture.h"
 #include "adjoin/spec/catalog.h"
@@ -80,8 +81,7 @@ void read_mixture(SearchView& view, const std::string& folder, std::vector<std::
     }
   }
   if (damaged > 0) {
-    problems.push_back(fmt::format("{} line{} of search/log.jsonl cannot be read.", damaged,
-                                   damaged == 1 ? "" : "s"));
+    problems.push_back(so_many(damaged, "line") + " of search/log.jsonl cannot be read.");
   }
   if (const auto problem = inspections.problem("search/log.jsonl")) problems.push_back(*problem);
   view.inspections = std::move(inspections).all();

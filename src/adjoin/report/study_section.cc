@@ -107,8 +107,7 @@ std::string summary(const StudyView& study) {
         fmt::format("{} {}", with_commas(counts.at(static_cast<size_t>(state))), word_of(state)));
   }
   std::string text =
-      fmt::format("{} trial{}: {}.", with_commas(static_cast<int64_t>(study.trials.size())),
-                  study.trials.size() == 1 ? "" : "s", fmt::join(parts, ", "));
+      fmt::format("{}: {}.", so_many(std::ssize(study.trials), "trial"), fmt::join(parts, ", "));
   const StudyTrial* const best = study.best();
   if (best == nullptr) return sentence(text + " None is complete with a reward.");
   std::vector<std::string> known;

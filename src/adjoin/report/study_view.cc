@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "adjoin/core/table.h"
 #include "adjoin/report/axes.h"
 #include "adjoin/report/json_parts.h"
 #include "adjoin/spec/architecture.h"
@@ -177,10 +178,9 @@ StudyView study_view(const std::vector<store::StoredTrial>& trials, const StudyF
   choose(view, facts.best, unread);
   const int64_t since = store::count_over(trials) - whole_of(facts.best_of, trials.size());
   if (view.is_chosen && since > 0) {
-    problems.push_back(
-        fmt::format("{} trial{} ended after the winner was chosen; adjoin search --resume looks "
-                    "among them, too.",
-                    since, since == 1 ? "" : "s"));
+    problems.push_back(so_many(since, "trial") +
+                       " ended after the winner was chosen; adjoin search --resume looks among "
+                       "them, too.");
   }
   const Json trained = facts.trained.is_object() ? facts.trained.value("trial", Json()) : Json();
   if (view.is_chosen && trained.is_number_integer() && trained != view.best()->number) {
