@@ -23,6 +23,20 @@ std::string likely_flag(const CLI::App& app) {
   return "";
 }
 
+template <class Number>
+CLI::Validator number_between(Number least, Number most, const char* kind) {
+  return CLI::Validator(
+      [least, most, kind](std::string& text) {
+        Number value = 0;
+        const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool is_good = failure == std::errc() && end == text.data() + text.size() &&
+                             value >= least && value <= most;  // never of NaN
+        return is_good ? std::string()
+                       : fmt::format("\"{}\" must be a {} from {} to {}", text, kind, least, most);
+      },
+      "");
+}
+
 }  // namespace
 
 std::string normalized_flag(std::string argument) {
@@ -59,31 +73,11 @@ bool parse(CLI::App& app, Args args) {
 }
 
 CLI::Validator whole_number(int64_t least, int64_t most) {
-  return CLI::Validator(
-      [least, most](std::string& text) {
-        int64_t value = 0;
-        const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-        const bool is_good = failure == std::errc() && end == text.data() + text.size() &&
-                             value >= least && value <= most;
-        return is_good
-                   ? std::string()
-                   : fmt::format("\"{}\" must be a whole number from {} to {}", text, least, most);
-      },
-      "");
+  return number_between(least, most, "whole number");
 }
 
 CLI::Validator real_number(double least, double most) {
-  return CLI::Validator(
-      [least, most](std::string& text) {
-        double value = 0;
-        const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-        const bool is_good = failure == std::errc() && end == text.data() + text.size() &&
-                             value >= least && value <= most;  // never of NaN
-        return is_good
-                   ? std::string()
-                   : fmt::format("\"{}\" must be a number from {:g} to {:g}", text, least, most);
-      },
-      "");
+  return number_between(least, most, "number");
 }
 
 void add_set_option(CLI::App& app, std::vector<std::string>& sets, bool has_config) {
