@@ -71,6 +71,25 @@ TEST(BayesTrialTest, NoneBeginsWhenTheTimeIsUp) {
   EXPECT_EQ(result.at("states").at("open"), 1) << "proposed, and left";
 }
 
+TEST(BayesTrialTest, NoMoreAreTriedThanThereAreWithinTheTarget) {
+  const TempFolder folder;
+  const int64_t least =
+      result_of(bayes("vit_mini_28", folder / "one", {"--trials", "1", "--no-retrain"}))
+          .at("feasible")
+          .at("macs")
+          .at(0);
+  const ProgramResult few =
+      adjoin(bayes("vit_mini_28", folder / "few",
+                   {"--target-macs", std::to_string(least), "--trials", "20", "--search-epochs",
+                    "1", "--jobs", "2", "--no-retrain", "--json"}));
+  ASSERT_EQ(few.exit_code, 0) << few.err;
+  const auto tried = parse_json(few.out, "stdout").at("trials").get<int64_t>();
+  EXPECT_GE(tried, 1);
+  EXPECT_LE(tried, 4) << "one for each block";
+  EXPECT_NE(few.err.find("no other networks within the target were found"), std::string::npos)
+      << few.err;
+}
+
 TEST(BayesResumeTest, TrainsTheNewBestWhereMoreTrialsFindOne) {
   const TempFolder folder;
   const std::string run = folder / "run";
@@ -120,6 +139,10 @@ TEST(BayesResumeTest, TrainsTheNewBestWhereMoreTrialsFindOne) {
                                             .at("top1"));
   }
   EXPECT_EQ(read_file(run + "/report.html").find("class=\"problems\""), std::string::npos);
+  const Words found_only = {"--trials",         "9",        "--finalists", "2",
+                            "--final-training", "adjoined", "--no-retrain"};
+  EXPECT_EQ(result_of(bayes("vit_mini_28", run, more), found_only).at("best"), both.at("best"))
+      << "the finalist that won";
 }
 
 /// Tensors alone.
@@ -211,11 +234,19 @@ TEST(BayesErrorTest, SaysWhatIsWrongAndTouchesNoStudyOfSomethingElse) {
   result_of(with_teacher(teacher, {}));
   expect_refusal(with_teacher(teacher, {"--skips", "none"}), kUsage,
                  {"study.db", "holds a study with", "skips", "identity", "none"});
+  expect_refusal(with_teacher(teacher, {"--data", "synthetic:1x28x28x10x128"}), kUsage,
+                 {"study.db", "images", "to learn from"});
+  const ProgramResult older =
+      run_program(kPython, {"-c",
+                            "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); "
+                            "db.execute(\"DELETE FROM study_user_attributes WHERE key = "
+                            "'about.images'\"); db.commit()",
+                            taught + "/study.db"});
+  ASSERT_EQ(older.exit_code, 0) << older.err;
+  result_of(with_teacher(teacher, {}));
   const std::string other = taught + "/other.safetensors";
   result_of({"extract", teacher, other, "--alpha", "1", "--order", "magnitude"});
   expect_refusal(with_teacher(other, {}), kUsage, {"study.db", "teacher_weights", "fnv1a"});
-  expect_refusal(with_teacher(teacher, {"--data", "synthetic:1x28x28x10x128"}), kUsage,
-                 {"study.db", "images", "to learn from"});
   expect_refusal(bayes("vit_mini_28", folder / "never", {"--target-macs", "0.01x"}), kUsage,
                  {"--target-macs", "no network can be that small", "MACs"});
   expect_refusal(bayes("vit_mini_28", folder / "never", {"--candidates", "1,2"}), kUsage,

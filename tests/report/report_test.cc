@@ -130,9 +130,11 @@ TEST_F(ReportTest, TheTimeOfASearchIsThatOfAllOfIt) {
   write_run("run");
   EXPECT_FALSE(contains(page("run"), "with the search"));
   folder.write("run/config.yaml", "candidates: []\nmodel: vit_mini_28\ndata: d\nepochs: 2\n");
-  folder.write("run/result.json", R"({"seconds": 90})");
+  folder.write("run/result.json", R"({"seconds": 90, "search_seconds": 0})");
+  EXPECT_TRUE(contains(page("run"), "2 epochs on d, 20 s</p>")) << "there was no search";
+  folder.write("run/result.json", R"({"seconds": 90, "search_seconds": 70})");
   EXPECT_TRUE(contains(page("run"), "2 epochs on d, 20 s; 1:30 with the search before it"));
-  folder.write("run/result.json", R"({"seconds": "long"})");
+  folder.write("run/result.json", R"({"seconds": "long", "search_seconds": 70})");
   EXPECT_TRUE(contains(page("run"), "2 epochs on d, 20 s</p>"));
 }
 

@@ -122,15 +122,15 @@ TEST_F(StudyFilesTest, AChangeThatWasCutOffIsUndone) {
   sqlite3_close(other);
   ASSERT_NE(read_file(cut), read_file(path_));
   expect_error(ErrorKind::kIo, {cut, "in the middle of a change"}, [&] { Study::read(cut); });
-  Study::check(cut);
+  EXPECT_TRUE(Study::check(cut));
   EXPECT_EQ(open_study(cut).trials()[0].state, TrialState::kComplete);
 }
 
 TEST_F(StudyFilesTest, ACheckTakesWhatIsNotYetAStudyForNone) {
-  Study::check(path_);
+  EXPECT_FALSE(Study::check(path_));
   EXPECT_NE(access(path_.c_str(), F_OK), 0) << "a check made a file";
   folder_.write("study.db", "");
-  Study::check(path_);
+  EXPECT_FALSE(Study::check(path_));
   folder_.write("study.db", "text");
   expect_error(ErrorKind::kData, {path_, "not a study"}, [&] { Study::check(path_); });
   std::remove(path_.c_str());

@@ -19,6 +19,10 @@ using search::Images;
 using search::JudgedBy;
 using store::TrialState;
 
+/// A fact of the study: which trial was trained in full in its folder, and how; with the name of a
+/// folder in it behind it, the same of that one.
+constexpr const char* kFinal = "final:";
+
 /// How many trials have come to what.
 Json counted(const std::vector<store::StoredTrial>& trials) {
   Json counts = {{"complete", 0}, {"stopped", 0}, {"failed", 0}, {"open", 0}};
@@ -71,8 +75,25 @@ Json BayesRun::summary(const store::StoredTrial& best) const {
       {"seconds", trained + proposed + before}};
 }
 
+/// The one whose network stands in the folder, where it won among those that would be trained in
+/// full now; else the first.
+const store::StoredTrial& BayesRun::chosen(const std::vector<store::StoredTrial>& best) const {
+  const Json trained = study_->fact(kFinal);
+  if (best.size() == 1 || !trained.is_object()) return best.front();
+  if (trained.value("training", "") != finalist_kind()) return best.front();
+  const auto found = std::find_if(best.begin(), best.end(), [&](const store::StoredTrial& trial) {
+    return trained.value("trial", Json()) == trial.number;
+  });
+  return found == best.end() ? best.front() : *found;
+}
+
+std::string BayesRun::finalist_kind() const {
+  return fmt::format("finalist by {}", enum_name(config_.bayes.final_training));
+}
+
 Json BayesRun::finish(const Stages& stages) {
-  std::vector<store::StoredTrial> best = search::ranking(study_->trials());
+  const std::vector<store::StoredTrial> trials = study_->trials();
+  std::vector<store::StoredTrial> best = search::ranking(trials);
   if (best.empty()) {
     throw Error(ErrorKind::kNumeric,
                 fmt::format("{}: none of the trials was trained to the end; give more --trials or "
@@ -81,19 +102,20 @@ Json BayesRun::finish(const Stages& stages) {
   }
   search::draw_map(space_, *study_, seed());
   best.resize(std::min(best.size(), static_cast<size_t>(config_.bayes.finalists)));
-  study_->set_fact("best", best.front().number);
-  study_->set_fact("best_of", store::count_over(study_->trials()));
-  search::write_architecture(folder_, space_.large(), search::choice_of(space_, best.front()));
+  const store::StoredTrial& first = chosen(best);
+  study_->set_fact("best", first.number);
+  study_->set_fact("best_of", store::count_over(trials));
+  search::write_architecture(folder_, space_.large(), search::choice_of(space_, first));
   if (!config_.retrain) {
-    const Json trained = study_->fact("final:");
+    const Json trained = study_->fact(kFinal);
     const Json which = trained.is_object() ? trained.value("trial", Json()) : Json();
-    if (!which.is_null() && which != best.front().number) {
+    if (!which.is_null() && which != first.number) {
       print_notes(
           {fmt::format("{}/small.safetensors is of trial {}; --retrain trains trial {}, the "
                        "best now",
-                       folder_, which.dump(), best.front().number)});
+                       folder_, which.dump(), first.number)});
     }
-    return summary(best.front());
+    return summary(first);
   }
   Json result = train_best(best, stages);
   const std::string file = result.at("small").at("file").get<std::string>();
@@ -115,7 +137,7 @@ Json BayesRun::finish(const Stages& stages) {
 /// Takes care that a final training in `folder` goes on only if it is of this trial and kind.
 void BayesRun::claim_folder(const std::string& folder, const store::StoredTrial& trial,
                             std::string_view kind) {
-  const std::string fact = "final:" + folder.substr(folder_.size());
+  const std::string fact = kFinal + folder.substr(folder_.size());
   const Json about = {{"trial", trial.number}, {"training", std::string(kind)}};
   const Json before = study_->fact(fact);
   if (before == about) return;
@@ -129,12 +151,12 @@ Json BayesRun::train_best(const std::vector<store::StoredTrial>& best, const Sta
   const auto trained = [&](const store::StoredTrial& trial, Images images,
                            const std::string& folder) {
     claim_folder(folder, trial, enum_name(config_.bayes.final_training));
-    if (folder == folder_) hold_.reset();  // the training takes it
     const Choice choice = search::choice_of(space_, trial);
     train::Job job =
         is_adjoined ? search::prepare_adjoined(config_, teacher_, choice, images, stages.launch)
                     : search::prepare_student(config_, teacher_, choice,
                                               config_.compress.train.epochs, images, stages.launch);
+    if (folder == folder_) hold_.reset();  // the training takes it
     return stages.run(std::move(job), folder);
   };
   double seconds = 0;
@@ -178,8 +200,7 @@ Json BayesRun::train_best(const std::vector<store::StoredTrial>& best, const Sta
 
 /// What was trained in `folder` is that of the whole search.
 void BayesRun::take_finalist(const store::StoredTrial& trial, const std::string& folder) {
-  claim_folder(folder_, trial,
-               fmt::format("finalist by {}", enum_name(config_.bayes.final_training)));
+  claim_folder(folder_, trial, finalist_kind());
   for (const char* name : {"/large.safetensors", "/small.safetensors"}) {
     if (place_at(folder + name) != Place::kFile) continue;
     const models::Model won = models::load(folder + name);

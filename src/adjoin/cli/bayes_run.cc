@@ -103,10 +103,11 @@ void BayesRun::write_config() const {
 }
 
 void BayesRun::open_study(const std::string& teacher_hash) {
+  const Json about = search::study_about(config_, space_, teacher_hash);
   store::Study::Options options;
   options.before = search::usual_settings();
-  study_ = store::Study::open(study_file(), space_.large().name,
-                              search::study_about(config_, space_, teacher_hash), options);
+  options.before["images"] = about.at("images");  // nobody looked at them
+  study_ = store::Study::open(study_file(), space_.large().name, about, options);
   search::check_facts(space_, *study_, study_file());
 }
 
@@ -122,7 +123,9 @@ train::RunResult BayesRun::teacher_trained(train::Job job, const Stages& stages)
 /// The teacher is trained, or is that of --from; one file of it is in the folder, the same for all
 /// processes.
 void BayesRun::begin_study(const Stages& stages) {
-  store::Study::check(study_file());  // before hours of training
+  if (store::Study::check(study_file())) {  // before hours of training
+    search::check_facts(space_, store::Study::read(study_file()), study_file());
+  }
   train::Job job = search::prepare_teacher(config_, stages.launch);
   if (config_.compress.train.from.empty()) {
     if (place_at(teacher_) != Place::kFile) print_notes({"the teacher is trained first"});
@@ -218,6 +221,7 @@ std::optional<store::Claim> BayesRun::next_trial(const Stages& stages) {
   constexpr auto kPause = std::chrono::milliseconds(20);
   constexpr auto kLongPause = std::chrono::milliseconds(200);
   bool is_told = false;
+  int64_t known_then = -1;  // trials that were over when there was nothing to propose
   while (true) {
     if (stages.stop.received() != 0) throw Stopped{stages.stop.received()};
     const double limit = config_.budget_minutes * 60;
@@ -226,7 +230,9 @@ std::optional<store::Claim> BayesRun::next_trial(const Stages& stages) {
     if (const auto turn = study_->try_proposing()) {
       // What was proposed while we asked comes first.
       if (auto claim = study_->claim()) return claim;
-      if (propose()) continue;
+      const int64_t known = store::count_over(study_->trials());
+      if (known != known_then && propose()) continue;
+      known_then = known;
     } else {
       std::this_thread::sleep_for(kPause);  // another process is at it
       continue;
@@ -375,6 +381,9 @@ void BayesRun::search(const Stages& stages) {
     if (trial.is_over()) clear_weights(trial_folder(trial.number));  // of a process that died then
   }
   measure_baseline(stages);
+  if (store::count_over(study_->trials()) < config_.trials) {
+    study_->set_fact("best", nullptr);  // until all are over
+  }
   try_networks(stages);
 }
 

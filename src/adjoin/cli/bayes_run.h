@@ -60,6 +60,8 @@ class BayesRun {
   Json train_best(const std::vector<store::StoredTrial>& best, const Stages& stages);
   void take_finalist(const store::StoredTrial& trial, const std::string& folder);
   Json summary(const store::StoredTrial& best) const;
+  const store::StoredTrial& chosen(const std::vector<store::StoredTrial>& best) const;
+  std::string finalist_kind() const;
   uint64_t seed() const { return static_cast<uint64_t>(config_.compress.train.seed); }
   std::string trial_folder(int64_t number) const;
   std::string study_file() const { return folder_ + "/study.db"; }

@@ -41,7 +41,8 @@ std::unique_ptr<train::RunFolder> held(const std::string& folder, const SearchCo
                                        "choose another --output");
   }
   auto hold = std::make_unique<train::RunFolder>(folder, is_resumed);
-  if (place_at(folder + "/config.yaml") != Place::kFile) {
+  // While no search is there, these are the settings that count.
+  if (!has_search(folder) || place_at(folder + "/config.yaml") != Place::kFile) {
     hold->write("config.yaml", config_yaml(config));
   }
   return hold;

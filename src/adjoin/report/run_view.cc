@@ -32,7 +32,9 @@ class Reader {
     read_result();
     result_.contains("finalists") ? read_finalist() : read_log();
     for (NetworkView& network : view_.networks) read_file(network, network.name + ".safetensors");
-    view_.whole_seconds = number_at(result_, "seconds").value_or(0);
+    if (number_at(result_, "search_seconds").value_or(0) > 0) {
+      view_.whole_seconds = number_at(result_, "seconds").value_or(0);
+    }
     read_measured();
     read_predictions();
     if (view_.wanted_epochs > view_.epochs) {

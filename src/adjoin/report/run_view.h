@@ -68,8 +68,8 @@ struct RunView {  // NOLINT(bugprone-exception-escape): a network that is moved 
   int64_t epochs = 0;                       ///< that were finished
   int64_t wanted_epochs = 0;                ///< 0: unknown
   double seconds = 0;                       ///< of the last training
-  double whole_seconds = 0;                 ///< with the search before it, of all its processes
-  std::vector<std::string> problems;        ///< a sentence each
+  double whole_seconds = 0;           ///< with the search before it, of all its processes; 0: none
+  std::vector<std::string> problems;  ///< a sentence each
 
   bool is_empty() const { return networks.empty(); }
 

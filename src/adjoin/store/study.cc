@@ -4,7 +4,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <ctime>
@@ -50,11 +49,6 @@ std::string_view stored_kind(double value) {
 
 }  // namespace
 
-int64_t count_over(const std::vector<StoredTrial>& trials) {
-  return std::count_if(trials.begin(), trials.end(),
-                       [](const StoredTrial& trial) { return trial.is_over(); });
-}
-
 void check_available() {}
 
 Hold::~Hold() {
@@ -89,10 +83,12 @@ Study Study::open(const std::string& path, const std::string& name, const Json& 
   return Study(std::move(connection));
 }
 
-void Study::check(const std::string& path) {
-  if (place_at(path) == Place::kNothing) return;
+bool Study::check(const std::string& path) {
+  if (place_at(path) == Place::kNothing) return false;
   const Database database(path, Database::Mode::kWrite, Options{}.wait_seconds);
-  if (has_tables(database)) find_study(database);
+  if (!has_tables(database)) return false;
+  find_study(database);
+  return true;
 }
 
 Study Study::read(const std::string& path) {

@@ -7,6 +7,7 @@
 // that ends with the process. A process that is killed at any moment loses nothing that was
 // written.
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,7 +36,10 @@ struct StoredTrial {
   }
 };
 
-int64_t count_over(const std::vector<StoredTrial>& trials);
+inline int64_t count_over(const std::vector<StoredTrial>& trials) {
+  return std::count_if(trials.begin(), trials.end(),
+                       [](const StoredTrial& trial) { return trial.is_over(); });
+}
 
 /// A value that a trial has of something that was chosen, as Optuna's tables show it.
 struct Parameter {
@@ -101,9 +105,9 @@ class Study {
     return open(path, name, about, Options{});
   }
 
-  /// The errors that `open` has for a file that is damaged or something else; none for one that is
-  /// not there, or whose beginning was cut off.
-  static void check(const std::string& path);
+  /// Whether there is one; not where its beginning was cut off. The errors that `open` has for a
+  /// file that is damaged or something else.
+  static bool check(const std::string& path);
 
   /// One that is there, also while others write. Nothing can be changed through it. The same
   /// errors.

@@ -15,7 +15,6 @@ namespace {
 
 struct Study::Connection {};
 
-int64_t count_over(const std::vector<StoredTrial>& /*trials*/) { refuse(); }
 void check_available() { refuse(); }
 
 Hold::~Hold() { static_cast<void>(lock_); }
@@ -29,7 +28,7 @@ Study Study::open(const std::string& /*path*/, const std::string& /*name*/, cons
                   const Options& /*options*/) {
   refuse();
 }
-void Study::check(const std::string& /*path*/) { refuse(); }
+bool Study::check(const std::string& /*path*/) { refuse(); }
 Study Study::read(const std::string& /*path*/) { refuse(); }
 Json Study::about() const { refuse(); }
 Json Study::fact(const std::string& /*name*/) const { refuse(); }
