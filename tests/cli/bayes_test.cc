@@ -223,6 +223,7 @@ TEST(BayesErrorTest, SaysWhatIsWrongAndTouchesNoStudyOfSomethingElse) {
   };
   expect_refusal(bayes("vit_mini_28", run), kUsage, {"holds a search already", "--resume"});
   expect_refusal(again({"--skips", "none"}), kUsage, {"skips", "identity", "none"});
+  expect_refusal(again({"--set", "model.depth=3"}), kUsage, {"set", "depth=3"});
   // The same with a teacher that is given.
   const std::string taught = folder / "taught";
   const auto with_teacher = [&](const std::string& file, Words more) {

@@ -120,12 +120,20 @@ train::RunResult BayesRun::teacher_trained(train::Job job, const Stages& stages)
   }
 }
 
+/// Refuses a damaged study. One of another network is refused when it is opened, with what differs.
+void BayesRun::check_study() const {
+  if (!store::Study::check(study_file())) return;
+  const store::Study study = store::Study::read(study_file());
+  const Json network = study.about().value("network", Json());
+  if (network == train::spec_hash(space_.large())) {
+    search::check_facts(space_, study, study_file());
+  }
+}
+
 /// The teacher is trained, or is that of --from; one file of it is in the folder, the same for all
 /// processes.
 void BayesRun::begin_study(const Stages& stages) {
-  if (store::Study::check(study_file())) {  // before hours of training
-    search::check_facts(space_, store::Study::read(study_file()), study_file());
-  }
+  check_study();  // before hours of training
   train::Job job = search::prepare_teacher(config_, stages.launch);
   if (config_.compress.train.from.empty()) {
     if (place_at(teacher_) != Place::kFile) print_notes({"the teacher is trained first"});

@@ -45,6 +45,7 @@ class BayesRun {
  private:
   void begin_study(const Stages& stages);
   train::RunResult teacher_trained(train::Job job, const Stages& stages) const;
+  void check_study() const;
   void open_study(const std::string& teacher_hash);
   void write_config() const;
   void measure_baseline(const Stages& stages);
