@@ -249,7 +249,7 @@ std::string title(const RunView& run) {
 
 /// How long the training took, and everything before it where that is known.
 std::string times(const RunView& run) {
-  const std::string text = run.seconds > 0 ? ", " + short_duration(run.seconds) : "";
+  std::string text = run.seconds > 0 ? ", " + short_duration(run.seconds) : "";
   if (run.verb != "search" || run.whole_seconds <= run.seconds) return text;
   const std::string whole = short_duration(run.whole_seconds);
   return text.empty() ? fmt::format(", {} in all", whole)
