@@ -7,8 +7,9 @@
              networks at random in about the same time, or all blocks alike; bayes: a network that a large one teaches
 
 A row is one training, for one seed or several. What differs between two rows is paired by seed: the mean
-difference, and the 95 % interval of Student's t. Rows may be trained in several goes: each go writes its
-results with --json, and `accuracy.py FILE.json ..` prints the table of all of them.
+difference, and the 95 % interval of Student's t. The first seed of every row comes before the second of any. With --json
+results are written as they come, and what the file already has is not trained again; `accuracy.py FILE.json ..` prints
+the table of several such files.
 
   nvidia-cuda-mps-control -d        # lets the kernels of several processes run at once
   bench/accuracy.py --adjoin build/cuda/bin/adjoin --data folder:DIR --epochs 40 --jobs 6 --json accuracy.json
@@ -37,7 +38,7 @@ BAYES = "search --config recipes/bayes_vit_mini_32.yaml --search-epochs {tenth}"
 # that take longest come first.
 ROWS = [
     ("bayes-0.45", 2, BAYES),
-    ("bayes-random-0.45", 1, BAYES + " --proposer random"),
+    ("bayes-random-0.45", 2, BAYES + " --proposer random"),
     ("random-0.45", 1, "search --config recipes/dan_vit_mini_32.yaml --method random --trials 10 --search-epochs {twentieth}"),
     ("dan-0.45", 3, "search --config recipes/dan_vit_mini_32.yaml --search-epochs {half}"),
     ("uniform-0.45", 3, "search --config recipes/dan_vit_mini_32.yaml --method uniform"),
@@ -122,16 +123,28 @@ def train(row, seed, command, args):
 
 
 def run_rows(rows, args):
-    jobs = [(name, seed, command) for name, seeds, command in rows for seed in range(min(seeds, args.seeds))]
+    """All results, and what failed in words."""
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    results = []
+    results = runs_of(args.json) if args.json and Path(args.json).exists() else []
+    known = {(run["row"], run["seed"]) for run in results}
+    jobs = [
+        (name, seed, command) for seed in range(args.seeds) for name, seeds, command in rows if seed < seeds
+    ]
+    jobs = [job for job in jobs if job[:2] not in known]
+    failed = 0
     with ThreadPoolExecutor(args.jobs) as pool:
         for future in as_completed([pool.submit(train, *job, args) for job in jobs]):
-            if found := future.result():
-                results.append(found)
-                if args.json:
-                    Path(args.json).write_text(json.dumps({"runs": results}, indent=1) + "\n")
-    return results, len(jobs)
+            if not (found := future.result()):
+                failed += 1
+                continue
+            results.append(found)
+            if args.json:
+                Path(args.json).write_text(json.dumps({"runs": results}, indent=1) + "\n")
+    return results, f"{failed} of {len(jobs)} trainings failed" if failed else ""
+
+
+def runs_of(file):
+    return json.loads(Path(file).read_text())["runs"]
 
 
 def by_network(results):
@@ -188,10 +201,10 @@ def main():
     parser.add_argument("--epochs", type=int, default=100, help="of every training")
     parser.add_argument("--options", default="", help="for every training: --options='--drop-path 0'")
     parser.add_argument("--output", default="runs/accuracy", help="folder of the run folders")
-    parser.add_argument("--json", help="write results here")
+    parser.add_argument("--json", help="write results here, and go on where it stops")
     args = parser.parse_args()
     if args.files:
-        print_tables([run for file in args.files for run in json.loads(Path(file).read_text())["runs"]])
+        print_tables([run for file in args.files for run in runs_of(file)])
         return
     if not args.adjoin or not args.data:
         parser.error("--adjoin and --data are needed to train")
@@ -199,10 +212,10 @@ def main():
     unknown = set(wanted) - {name for name, _, _ in ROWS}
     if unknown:
         sys.exit(f"no such row: {', '.join(sorted(unknown))}; there are {', '.join(name for name, _, _ in ROWS)}")
-    results, count = run_rows([row for row in ROWS if row[0] in wanted], args)
+    results, failure = run_rows([row for row in ROWS if row[0] in wanted], args)
     print_tables(results)
-    if len(results) < count:
-        sys.exit(f"{count - len(results)} of {count} trainings failed")
+    if failure:
+        sys.exit(failure)
 
 
 if __name__ == "__main__":
