@@ -273,6 +273,8 @@ TEST(BayesErrorTest, SaysWhatIsWrongAndTouchesNoStudyOfSomethingElse) {
   expect_refusal(bayes("vit_mini_28", folder / "never", {"--skips", "none,identity"}), kUsage,
                  {"skips", "alone"});
   expect_refusal({"search", "--output", run, "--seeds", "0,0"}, kUsage, {"--seeds", "0 twice"});
+  expect_refusal({"search", "--output", run, "--seeds", "0,1", "--seed", "5"}, kUsage,
+                 {"--seed", "leave one out"});
   std::filesystem::remove_all(run + "/search");
   std::ofstream(run + "/search") << "x";
   expect_refusal(again({}), kBadData, {run + "/search", "is a file"});

@@ -38,6 +38,23 @@ TEST_F(StudyFilesTest, WhatIsNoFileIsRefused) {
   EXPECT_NE(access(path_.c_str(), F_OK), 0) << "reading made a file";
 }
 
+TEST_F(StudyFilesTest, AFileThatIsGoneOrAnotherIsSaidAtTheNextChange) {
+  make_study(path_);
+  Study study = open_study(path_);
+  const std::string elsewhere = folder_ / "elsewhere.db";
+  ASSERT_EQ(std::rename(path_.c_str(), elsewhere.c_str()), 0);
+  const auto expect_gone = [&] {
+    expect_error(ErrorKind::kIo, {path_, "deleted, moved or replaced"}, [&] { study.claim(); });
+    expect_error(ErrorKind::kIo, {path_, "deleted, moved or replaced"},
+                 [&] { study.set_fact("best", 1); });
+  };
+  expect_gone();
+  folder_.write("study.db", "another");
+  expect_gone();
+  ASSERT_EQ(std::rename(elsewhere.c_str(), path_.c_str()), 0);
+  EXPECT_TRUE(study.claim());  // it is back
+}
+
 TEST_F(StudyFilesTest, AnEmptyFileBeginsAStudy) {
   folder_.write("study.db", "");
   expect_error(ErrorKind::kData, {path_, "not a study"}, [&] { Study::read(path_); });

@@ -170,6 +170,13 @@ std::vector<std::pair<std::string, std::string>> ConfigFlags::values() {
   return result;
 }
 
+bool ConfigFlags::is_flag(const std::string& name) const {
+  for (size_t i = 0; i < fields_.size(); ++i) {
+    if (fields_[i].name == name) return flags_[i] != nullptr && flags_[i]->count() > 0;
+  }
+  return false;
+}
+
 std::vector<std::string> ConfigFlags::model_sets() const {
   std::vector<std::string> result;
   std::copy_if(sets_.begin(), sets_.end(), std::back_inserter(result),

@@ -55,6 +55,9 @@ class ConfigFlags {
   /// Whether the user, not a default, said what this field is; known after `resolve`.
   bool is_given(const std::string& name) const { return given_.contains(name); }
 
+  /// Whether the field's own flag is on the command line.
+  bool is_flag(const std::string& name) const;
+
   /// The --set arguments that change the model, for parse_overrides.
   std::vector<std::string> model_sets() const;
 

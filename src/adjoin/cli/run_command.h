@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "adjoin/cli/config_options.h"
+#include "adjoin/core/error.h"
 #include "adjoin/core/place.h"
 #include "adjoin/core/progress.h"
 #include "adjoin/core/signals.h"
@@ -56,6 +57,9 @@ Json saved_config(const std::string& folder, std::string_view verb);
 template <class Config, class TrainPart>
 Config resolved(ConfigFlags& flags, const RunFlags& run, const std::string& folder,
                 std::string_view verb, TrainPart train_part) {
+  if (!run.seeds.empty() && flags.is_flag("seed")) {
+    throw Error(ErrorKind::kUsage, "--seed: --seeds says the seeds of all runs; leave one out");
+  }
   Config base;
   const std::string saved = folder + "/config.yaml";
   if (run.is_resumed && is_begun(folder)) merge_json(saved_config(folder, verb), base, saved);

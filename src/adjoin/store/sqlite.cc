@@ -207,6 +207,14 @@ void Database::refuse(const std::string& what) const {
   throw Error(ErrorKind::kData, path_ + ": " + what);
 }
 
+void Database::check_place() const {
+  int has_moved = 0;
+  sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+  if (has_moved == 0) return;
+  throw Error(ErrorKind::kIo,
+              path_ + ": was deleted, moved or replaced while it was in use; nothing more is kept");
+}
+
 void Database::fail(int code) const {
   const int number = handle_ ? sqlite3_system_errno(handle_.get()) : 0;
   const std::string reason = number != 0 ? std::strerror(number) : sqlite3_errstr(code);
@@ -241,6 +249,7 @@ void Database::fail(int code) const {
 }
 
 Transaction::Transaction(const Database& database, Kind kind) : database_(database) {
+  if (kind == Kind::kWrite) database.check_place();
   database.run(kind == Kind::kWrite ? "BEGIN IMMEDIATE" : "BEGIN");
 }
 

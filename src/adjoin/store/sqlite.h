@@ -88,6 +88,8 @@ class Database {
 
   /// Error(kData) about the file.
   [[noreturn]] void refuse(const std::string& what) const;
+  /// Error(kIo) when there is no longer this file under its name: what is written would be lost.
+  void check_place() const;
   /// The Error for a result of SQLite.
   [[noreturn]] void fail(int code) const;
 
@@ -113,7 +115,7 @@ class Transaction {
  public:
   enum class Kind { kWrite, kRead };
 
-  /// kWrite: waits until nobody else writes. kRead: what is read belongs together.
+  /// kWrite: waits until nobody else writes; Error(kIo) when the file was moved or deleted. kRead: what is read belongs together.
   explicit Transaction(const Database& database, Kind kind = Kind::kWrite);
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
