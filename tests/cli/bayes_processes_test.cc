@@ -6,6 +6,7 @@
 
 #include "adjoin/store/study.h"
 #include "cli/bayes_runs.h"
+#include "support/python_folder.h"
 
 namespace adjoin {
 namespace {
@@ -19,7 +20,9 @@ int64_t all_log_lines(const std::string& run) {
 
 TEST(BayesCrashTest, KilledTenTimesInARowItEndsAsIfNothingHadHappened) {
   const TempFolder folder;
-  const Words more = {"--trials", "8", "--resume", "--halving", "0"};
+  // Some are stopped early; what is proposed is learned.
+  const Words more = {"--trials",        "8", "--resume",   "--halving", "2",
+                      "--search-epochs", "4", "--proposer", "embedding"};
   const std::string whole = folder / "whole";
   const Json wanted = result_of(bayes("vit_mini_28", whole, more));
   const std::string run = folder / "run";
@@ -39,6 +42,7 @@ TEST(BayesCrashTest, KilledTenTimesInARowItEndsAsIfNothingHadHappened) {
   const Json result = result_of(bayes("vit_mini_28", run, more));
   EXPECT_EQ(result.at("trials"), 8);
   EXPECT_GT(result.at("attempts").get<int64_t>(), 8) << "some died and were begun again";
+  EXPECT_GT(result.at("states").at("stopped").get<int64_t>(), 0) << "the test needs another seed";
   for (const char* key : {"architecture", "states", "best", "reward", "search_top1"}) {
     EXPECT_EQ(result.at(key), wanted.at(key)) << key;
   }
@@ -79,6 +83,10 @@ TEST(BayesProcessesTest, ShareTheTrialsAndOthersMayJoin) {
   EXPECT_NE(access((run + "/search/worker-3.log").c_str(), F_OK), 0) << "one trial was left";
   expect_refused(kUsage, {"--jobs", "--join"},
                  {"search", "--join", "--output", run, "--jobs", "2"});
+  for (const char* flag : {"--finalists", "--final-training"}) {
+    expect_refused(kUsage, {flag, "--join runs trials alone"},
+                   {"search", "--join", "--output", run, flag, "2"});
+  }
   const ProgramResult joined =
       adjoin({"search", "--join", "--output", run, "--trials", "12", "--json"});
   EXPECT_EQ(Json::parse(joined.out).at("trials"), 2);
@@ -148,15 +156,21 @@ TEST(BayesProcessesTest, OneAtATimeTrainsWhatWasFound) {
   const TempFolder folder;
   const std::string run = folder / "run";
   RunningProgram program(ADJOIN_BINARY, bayes("vit_mini_28", run,
-                                              {"--trials", "3", "--search-epochs", "1", "--epochs",
+                                              {"--trials", "2", "--search-epochs", "1", "--epochs",
                                                "30", "--finalists", "2"}));
-  ASSERT_TRUE(wait_until(program, [&] { return log_lines(run + "/final-1") > 3; }))
-      << program.wait().err;
+  ASSERT_TRUE(wait_until(program, [&] {
+    return log_lines(run + "/final-000") + log_lines(run + "/final-001") > 3;
+  })) << program.wait().err;
   expect_refusal({"search", "--resume", "--output", run}, kBadData,
                  {run, "another run is writing to this folder"});
   const ProgramResult result = program.wait();
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(result_of({"report", run + "/final-1"}).at("runs").size(), 1U);
+  const Json finalists = read_json_file(run + "/result.json").at("finalists");
+  ASSERT_EQ(finalists.size(), 2U);
+  const std::string final =
+      fmt::format("{}/final-{:03}", run, finalists[0].at("trial").get<int64_t>());
+  EXPECT_EQ(finalists[0].at("file"), final + "/small.safetensors");
+  EXPECT_EQ(result_of({"report", final}).at("runs").size(), 1U);
 }
 
 TEST(BayesProcessesTest, StopTogetherAndGoOnTogether) {
@@ -189,6 +203,15 @@ TEST(BayesResumeTest, ATrialOfALostStudyIsBegunAnew) {
     program.signal(SIGKILL);
     program.wait();
   }
+  // A study that was put back and knows less than the checkpoint.
+  const ProgramResult older =
+      run_program(kPython, {"-c",
+                            "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); "
+                            "db.execute(\"DELETE FROM trial_user_attributes WHERE key IN "
+                            "('losses', 'tops')\"); db.commit()",
+                            run + "/study.db"});
+  ASSERT_EQ(older.exit_code, 0) << older.err;
+  expect_refusal(args, kBadData, {"study.db", "knows 0 epochs of trial 0", "last.ckpt"});
   for (const char* end : {"", "-wal", "-shm"}) {
     std::filesystem::remove(run + "/study.db" + end);
   }

@@ -1,4 +1,5 @@
 // adjoin search --method bayes from end to end: families, rewards, what comes out, refusals.
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -35,8 +36,14 @@ TEST_P(BayesTest, TrainsATeacherTriesNetworksAndHandsOverOneWithinTheTarget) {
   EXPECT_GT(result.at("small").at("top1").get<double>(), 0);
   EXPECT_TRUE(exists(run + "/small.onnx"));
   EXPECT_FALSE(exists(run + "/search/trial-000/last.ckpt")) << "weights of trials are not kept";
+  for (const store::StoredTrial& trial : store::Study::read(run + "/study.db").trials()) {
+    const Json& point = trial.facts.at("point");
+    EXPECT_TRUE(std::isfinite(point.at(0).get<double>() + point.at(1).get<double>())) << point;
+  }
   const std::string page = read_file(run + "/report.html");
-  EXPECT_NE(page.find("trial"), std::string::npos);
+  for (const char* shown : {"in the learned embedding", "Accuracy against MACs", "The winner"}) {
+    EXPECT_NE(page.find(shown), std::string::npos) << shown;
+  }
   const Json again = result_of({"search", "--resume", "--output", run});
   EXPECT_EQ(again.at("architecture"), result.at("architecture"));
   EXPECT_EQ(again.at("small").at("top1"), result.at("small").at("top1"));
@@ -64,11 +71,15 @@ TEST(BayesTrialTest, OneThatIsHopelessIsStoppedEarly) {
 
 TEST(BayesTrialTest, NoneBeginsWhenTheTimeIsUp) {
   const TempFolder folder;
+  const std::string run = folder / "r";
   const Json result = result_of(
-      bayes("vit_mini_28", folder / "r",
+      bayes("vit_mini_28", run,
             {"--trials", "50", "--budget-minutes", "0.000001", "--halving", "4", "--no-retrain"}));
   EXPECT_EQ(result.at("states").at("complete"), 1);
   EXPECT_EQ(result.at("states").at("open"), 1) << "proposed, and left";
+  const Json fewer =
+      result_of({"search", "--resume", "--output", run, "--budget-minutes", "0", "--trials", "1"});
+  EXPECT_EQ(fewer.at("states"), result.at("states")) << "as many as are wanted are over";
 }
 
 TEST(BayesTrialTest, NoMoreAreTriedThanThereAreWithinTheTarget) {
@@ -107,6 +118,7 @@ TEST(BayesResumeTest, TrainsTheNewBestWhereMoreTrialsFindOne) {
     winners.insert(result.at("best").get<int64_t>());
     EXPECT_EQ(result.at("trials"), trials);
     EXPECT_EQ(result_of({"cost", run + "/small.safetensors"}).at("macs"), result.at("macs"));
+    EXPECT_EQ(exists(run + "/previous/small.safetensors"), winners.size() > 1);
   }
   EXPECT_GT(winners.size(), 1U) << "the test needs another seed";
   // One that is found and not trained does not pass for the one that was.
@@ -145,6 +157,64 @@ TEST(BayesResumeTest, TrainsTheNewBestWhereMoreTrialsFindOne) {
       << "the finalist that won";
 }
 
+TEST(BayesResumeTest, WhatCannotBeTrainedInFullGivesItsPlaceToTheNext) {
+  const TempFolder folder;
+  const std::string large = folder / "large";
+  result_of({"train", "--model", "vit_mini_28", "--data", "synthetic:1x28x28x10x64", "--epochs",
+             "1", "--limit-val", "16", "--device", "cpu", "--output", large});
+  const std::string wild = folder / "wild";  // four steps go well, more do not
+  const Words steep = {"--trials",  "2",  "--search-epochs", "1",
+                       "--epochs",  "40", "--opt",           "sgd",
+                       "--lr",      "1",  "--from",          large + "/model.safetensors",
+                       "--halving", "0"};
+  const ProgramResult failed = adjoin(bayes("vit_mini_28", wild, steep));
+  EXPECT_EQ(failed.exit_code, kNumeric) << failed.err;
+  for (const char* const said :
+       {"trial 0 cannot be trained in full: ", "trial 1 cannot be trained in full: ",
+        "nothing that was found can be trained in full"}) {
+    EXPECT_TRUE(contains(failed.err, said)) << said << failed.err;
+  }
+  EXPECT_FALSE(exists(wild + "/small.safetensors"));
+  // One that had won, and would not be trained again.
+  const std::string run = folder / "run";
+  const Words small = {"--trials", "3", "--search-epochs", "1", "--epochs", "1"};
+  const Json first = result_of(bayes("vit_mini_28", run, small));
+  const std::string bytes = read_file(run + "/small.safetensors");
+  {
+    const Json about = store::Study::read(run + "/study.db").about();
+    store::Study study = store::Study::open(run + "/study.db", "vit_mini_28", about);
+    study.set_facts(first.at("best"), {{"final_failures", {{"distillation", "a reason"}}}});
+  }
+  const Json next = result_of({"search", "--resume", "--output", run});
+  EXPECT_NE(next.at("best"), first.at("best"));
+  EXPECT_EQ(result_of({"cost", run + "/small.safetensors"}).at("macs"), next.at("macs"));
+  EXPECT_EQ(read_file(run + "/previous/small.safetensors"), bytes);
+}
+
+TEST(BayesResumeTest, ATeacherThatIsThereIsNotTrainedAgain) {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  const std::string teacher = run + "/teacher/model.safetensors";
+  const Words small = {"--trials", "2", "--search-epochs", "1", "--no-retrain"};
+  const Json first = result_of(bayes("vit_mini_28", run, small));
+  const Words more = {"search", "--resume", "--output", run, "--trials", "3"};
+  const std::string bytes = read_file(teacher);
+  std::filesystem::remove(run + "/teacher/last.ckpt");
+  const auto when = std::filesystem::last_write_time(teacher);
+  EXPECT_EQ(result_of(more).at("trials"), 3);
+  EXPECT_EQ(std::filesystem::last_write_time(teacher), when);
+  // Another one in its place is refused, and left.
+  const std::string other = folder / "other.safetensors";
+  result_of({"extract", teacher, other, "--alpha", "1", "--order", "magnitude"});
+  std::filesystem::copy_file(other, teacher, std::filesystem::copy_options::overwrite_existing);
+  expect_refusal(more, kUsage, {"study.db", "teacher_weights"});
+  EXPECT_EQ(read_file(teacher), read_file(other));
+  // On a CPU one that is lost comes back.
+  std::filesystem::remove(teacher);
+  EXPECT_EQ(result_of(more).at("best"), first.at("best"));
+  EXPECT_EQ(read_file(teacher), bytes);
+}
+
 /// Tensors alone.
 void write_without_metadata(const std::string& from, const std::string& to) {
   const std::string bytes = read_file(from);
@@ -173,6 +243,8 @@ TEST(BayesTeacherTest, MayBeASpecOfOnesOwnOrAFileWithAName) {
   result_of({"train", "--model", "vit_mini_28", "--data", "synthetic:1x28x28x10x64", "--epochs",
              "1", "--limit-val", "16", "--device", "cpu", "--output", folder / "large"});
   write_without_metadata(folder / "large/model.safetensors", folder / "bare.safetensors");
+  result_of(bayes("vit_mini_28", folder / "named", small),
+            {"--from", folder / "bare.safetensors", "--dry-run"});
   const Json second = result_of(bayes("vit_mini_28", folder / "named", small),
                                 {"--from", folder / "bare.safetensors"});
   EXPECT_EQ(second.at("large").at("file"), folder / "named/teacher/model.safetensors");
@@ -180,6 +252,17 @@ TEST(BayesTeacherTest, MayBeASpecOfOnesOwnOrAFileWithAName) {
             result_of({"evaluate", folder / "large/model.safetensors", "--data",
                        "synthetic:1x28x28x10x64", "--limit-val", "16"})
                 .at("top1"));
+}
+
+TEST(BayesTeacherTest, MayHaveMoreOutputsThanThereAreClasses) {
+  const TempFolder folder;
+  const Words small = {"--trials", "1", "--search-epochs", "1",
+                       "--epochs", "1", "--set",           "model.num_classes=12"};
+  for (const char* training : {"distillation", "adjoined"}) {
+    const std::string run = folder / training;
+    result_of(bayes("vit_mini_28", run, small), {"--final-training", training});
+    result_of({"evaluate", run + "/small.safetensors", "--data", "synthetic:1x28x28x12x64"});
+  }
 }
 
 TEST(BayesStudyTest, IsOneThatOptunaOpens) {

@@ -89,6 +89,7 @@ TEST_P(StudentTest, StartsAsASliceOfTheTeacherWithWhatIsNewByItsRule) {
   SearchConfig config = with_teaching(config_of(GetParam()));
   config.bayes.skips = {"circulant"};
   config.bayes.norms = {"res-post"};
+  config.compress.train.model_ema = true;
   const Exploration space = exploration(config);
   Rng rng(4);
   Choice choice = *space.drawn(rng);
@@ -98,10 +99,12 @@ TEST_P(StudentTest, StartsAsASliceOfTheTeacherWithWhatIsNewByItsRule) {
   ASSERT_NE(static_cast<int64_t>(removed), pair.to);
   choice.blocks[removed].keep = false;
   choice.skips = {{pair.from, pair.to, SkipKind::kCirculant}};
-  const train::Job job = prepare_student(config, file, choice, 3, Images::kHeldIn, {});
+  const train::Job job = prepare_student(config, file, choice, Length::kTrial, Images::kHeldIn, {});
   const Derived small = derive(large, choice, Geometry::kKept);
   EXPECT_EQ(job.header.spec, small.spec);
-  EXPECT_EQ(job.config.epochs, 3);
+  EXPECT_EQ(job.config.epochs, 2) << "a tenth";
+  EXPECT_EQ(job.config.schedule.warmup_epochs, 0.4) << "a fifth of them";
+  EXPECT_FALSE(job.config.model_ema) << "it would be mostly the start";
   const Weights slices = models::copies(small, weights);
   int64_t fresh = 0;
   for (const Source& source : small.sources) {
@@ -118,11 +121,14 @@ TEST_P(StudentTest, StartsAsASliceOfTheTeacherWithWhatIsNewByItsRule) {
   EXPECT_EQ(job.data.train->size(), 50);
   EXPECT_EQ(job.data.val.size(), 10);
   EXPECT_EQ(job.data.val.name, prepare_teacher(config, {}).data.val.name);
-  const train::Job last = prepare_student(config, file, choice, 3, Images::kAll, {});
+  const train::Job last = prepare_student(config, file, choice, Length::kWhole, Images::kAll, {});
   EXPECT_EQ(last.data.train->size(), 60);
+  EXPECT_EQ(last.config.epochs, 20);
+  EXPECT_EQ(last.config.schedule.warmup_epochs, config.compress.train.schedule.warmup_epochs);
+  EXPECT_TRUE(last.config.model_ema);
   config.bayes.jobs = 7;
   config.trials = 70;
-  const train::Job same = prepare_student(config, file, choice, 3, Images::kAll, {});
+  const train::Job same = prepare_student(config, file, choice, Length::kWhole, Images::kAll, {});
   EXPECT_EQ(same.header.provenance.recipe, last.header.provenance.recipe);
 }
 

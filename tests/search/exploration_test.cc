@@ -153,6 +153,15 @@ TEST_P(ExplorationTest, EvenTheSmallestTargetIsMet) {
                [&] { check_feasible(Exploration(large, limits)); });
 }
 
+TEST_P(ExplorationTest, TheLeastIsThatOfAnyNorm) {
+  const ExplorationOptions more{{NormPlacement::kResPost, NormPlacement::kPre}, {}};
+  const ExplorationOptions fewer{{NormPlacement::kPre, NormPlacement::kResPost}, {}};
+  const Price least = Exploration(large, {}, more).least();
+  EXPECT_EQ(least.params, Exploration(large, {}, fewer).least().params);
+  EXPECT_LT(least.params, Exploration(large, {}, {{NormPlacement::kResPost}, {}}).least().params);
+  check_feasible(Exploration(large, {{}, least.params}, more));
+}
+
 /// Also where blocks differ from each other in every part, and skips are there already.
 TEST(PriceListTest, HoldsForNetworksOfAllKinds) {
   for (uint64_t seed = 0; seed < 150; ++seed) {

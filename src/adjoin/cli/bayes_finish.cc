@@ -1,4 +1,10 @@
+// What follows the trials of a search: the best are trained in full, the winner is handed over.
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 
 #include "adjoin/cli/bayes_run.h"
 #include "adjoin/cli/checked_export.h"
@@ -22,6 +28,9 @@ using store::TrialState;
 /// A fact of the study: which trial was trained in full in its folder, and how; with the name of a
 /// folder in it behind it, the same of that one.
 constexpr const char* kFinal = "final:";
+
+/// A fact of a trial: why it could not be trained in full, by the way it was.
+constexpr const char* kFailures = "final_failures";
 
 /// How many trials have come to what.
 Json counted(const std::vector<store::StoredTrial>& trials) {
@@ -75,54 +84,82 @@ Json BayesRun::summary(const store::StoredTrial& best) const {
       {"seconds", trained + proposed + before}};
 }
 
+/// How the best are trained in full now. One alone sees all images.
+std::string BayesRun::final_kind() const {
+  const auto training = enum_name(config_.bayes.final_training);
+  return fmt::format("{}{}", config_.bayes.finalists > 1 ? "finalist by " : "", training);
+}
+
+/// Those that are to be trained in full, the best first. What could not be is left out.
+std::vector<store::StoredTrial> BayesRun::best_ones() const {
+  std::vector<store::StoredTrial> best = search::ranking(study_->trials());
+  std::erase_if(best, [&](const store::StoredTrial& trial) {
+    const Json failures = trial.facts.value(kFailures, Json());
+    return failures.is_object() && failures.contains(final_kind());
+  });
+  best.resize(std::min(best.size(), static_cast<size_t>(config_.bayes.finalists)));
+  return best;
+}
+
 /// The one whose network stands in the folder, where it won among those that would be trained in
 /// full now; else the first.
 const store::StoredTrial& BayesRun::chosen(const std::vector<store::StoredTrial>& best) const {
   const Json trained = study_->fact(kFinal);
   if (best.size() == 1 || !trained.is_object()) return best.front();
-  if (trained.value("training", "") != finalist_kind()) return best.front();
+  if (trained.value("training", Json()) != final_kind()) return best.front();
   const auto found = std::find_if(best.begin(), best.end(), [&](const store::StoredTrial& trial) {
     return trained.value("trial", Json()) == trial.number;
   });
   return found == best.end() ? best.front() : *found;
 }
 
-std::string BayesRun::finalist_kind() const {
-  return fmt::format("finalist by {}", enum_name(config_.bayes.final_training));
-}
-
 Json BayesRun::finish(const Stages& stages) {
-  const std::vector<store::StoredTrial> trials = study_->trials();
-  std::vector<store::StoredTrial> best = search::ranking(trials);
-  if (best.empty()) {
+  const std::vector<store::StoredTrial> whole = search::ranking(study_->trials());
+  if (whole.empty()) {
     throw Error(ErrorKind::kNumeric,
                 fmt::format("{}: none of the trials was trained to the end; give more --trials or "
-                            "--budget-minutes, or a smaller --lr where they failed",
+                            "--budget-minutes, or begin another search with a smaller --lr where "
+                            "they failed",
                             folder_));
   }
   search::draw_map(space_, *study_, seed());
-  best.resize(std::min(best.size(), static_cast<size_t>(config_.bayes.finalists)));
-  const store::StoredTrial& first = chosen(best);
-  study_->set_fact("best", first.number);
-  study_->set_fact("best_of", store::count_over(trials));
-  search::write_architecture(folder_, space_.large(), search::choice_of(space_, first));
-  if (!config_.retrain) {
-    const Json trained = study_->fact(kFinal);
-    const Json which = trained.is_object() ? trained.value("trial", Json()) : Json();
-    if (!which.is_null() && which != first.number) {
-      print_notes(
-          {fmt::format("{}/small.safetensors is of trial {}; --retrain trains trial {}, the "
-                       "best now",
-                       folder_, which.dump(), first.number)});
+  while (true) {
+    const std::vector<store::StoredTrial> best = best_ones();
+    if (best.empty()) {
+      search::write_architecture(folder_, space_.large(), search::choice_of(space_, whole[0]));
+      throw Error(ErrorKind::kNumeric,
+                  fmt::format("{0}: nothing that was found can be trained in full; the best of it "
+                              "is {0}/architecture.json, for adjoin compress with a smaller --lr",
+                              folder_));
     }
-    return summary(first);
+    const store::StoredTrial& first = chosen(best);
+    study_->set_fact("best", first.number);
+    study_->set_fact("best_of", store::count_over(study_->trials()));
+    search::write_architecture(folder_, space_.large(), search::choice_of(space_, first));
+    if (!config_.retrain) {
+      const Json trained = study_->fact(kFinal);
+      const Json which = trained.is_object() ? trained.value("trial", Json()) : Json();
+      if (!which.is_null() && which != first.number) {
+        print_notes(
+            {fmt::format("{}/small.safetensors is of trial {}; --retrain trains trial {}, the "
+                         "best now",
+                         folder_, which.dump(), first.number)});
+      }
+      return summary(first);
+    }
+    if (std::optional<Json> result = train_best(best, stages)) {
+      export_small(*result, stages);
+      return *result;
+    }
   }
-  Json result = train_best(best, stages);
-  const std::string file = result.at("small").at("file").get<std::string>();
+}
+
+void BayesRun::export_small(Json& result, const Stages& stages) const {
   if (!io::has_onnx()) {
     print_notes({"small.onnx is not written: this program was built without ONNX"});
-    return result;
+    return;
   }
+  const std::string file = result.at("small").at("file").get<std::string>();
   const std::string exported = folder_ + "/small.onnx";
   try {
     checked_export(models::load(file), exported, {}, stages.stop);
@@ -131,7 +168,24 @@ Json BayesRun::finish(const Stages& stages) {
     result["small"]["onnx"] = nullptr;
     print_notes({fmt::format("warning: small.onnx is not written: {}", error.what())});
   }
-  return result;
+}
+
+/// The networks of an earlier winner are moved to previous/.
+void BayesRun::keep_previous() const {
+  const std::string small = folder_ + "/small.safetensors";
+  if (place_at(small) != Place::kFile) return;
+  const std::string previous = folder_ + "/previous";
+  make_folders(previous);
+  for (const char* name : {"/small.safetensors", "/large.safetensors", "/result.json"}) {
+    const std::string to = previous + name;
+    unlink(to.c_str());  // of the one before that
+    if (place_at(folder_ + name) != Place::kFile) continue;
+    if (std::rename((folder_ + name).c_str(), to.c_str()) != 0) {
+      throw Error(ErrorKind::kIo,
+                  fmt::format("{}: cannot be written: {}", to, std::strerror(errno)));
+    }
+  }
+  print_notes({fmt::format("what was trained in {} before is in {}", folder_, previous)});
 }
 
 /// Takes care that a final training in `folder` goes on only if it is of this trial and kind.
@@ -141,56 +195,77 @@ void BayesRun::claim_folder(const std::string& folder, const store::StoredTrial&
   const Json about = {{"trial", trial.number}, {"training", std::string(kind)}};
   const Json before = study_->fact(fact);
   if (before == about) return;
+  if (folder == folder_) keep_previous();
   clear_folder(folder);
   study_->set_fact(fact, about);
 }
 
-/// One on all images; of several the best by the images set aside, which none of them learns from.
-Json BayesRun::train_best(const std::vector<store::StoredTrial>& best, const Stages& stages) {
+/// A trial in full; nothing, and that is kept, where the training has no end.
+std::optional<train::RunResult> BayesRun::trained(const store::StoredTrial& trial, Images images,
+                                                  const std::string& folder, const Stages& stages) {
+  claim_folder(folder, trial, enum_name(config_.bayes.final_training));
+  const Choice choice = search::choice_of(space_, trial);
   const bool is_adjoined = config_.bayes.final_training == search::FinalTraining::kAdjoined;
-  const auto trained = [&](const store::StoredTrial& trial, Images images,
-                           const std::string& folder) {
-    claim_folder(folder, trial, enum_name(config_.bayes.final_training));
-    const Choice choice = search::choice_of(space_, trial);
-    train::Job job =
-        is_adjoined ? search::prepare_adjoined(config_, teacher_, choice, images, stages.launch)
-                    : search::prepare_student(config_, teacher_, choice,
-                                              config_.compress.train.epochs, images, stages.launch);
-    if (folder == folder_) hold_.reset();  // the training takes it
-    return stages.run(std::move(job), folder);
-  };
+  train::Job job = is_adjoined
+                       ? search::prepare_adjoined(config_, teacher_, choice, images, stages.launch)
+                       : search::prepare_student(config_, teacher_, choice, search::Length::kWhole,
+                                                 images, stages.launch);
+  if (folder == folder_) hold_.reset();  // the training takes it
+  try {
+    return stages.go_on(std::move(job), folder);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kNumeric) throw;
+    Json failures = trial.facts.value(kFailures, Json());
+    if (!failures.is_object()) failures = Json::object();
+    failures[final_kind()] = error.what();
+    study_->set_facts(trial.number, {{kFailures, failures}});
+    print_notes({fmt::format("warning: trial {} cannot be trained in full: {}", trial.number,
+                             error.what())});
+    return std::nullopt;
+  }
+}
+
+/// One on all images; of several the best by the images set aside, which none of them learns from.
+/// Nothing where the training of one failed.
+std::optional<Json> BayesRun::train_best(const std::vector<store::StoredTrial>& best,
+                                         const Stages& stages) {
   double seconds = 0;
   int64_t epochs = 0;
-  size_t winner = 0;
+  const store::StoredTrial* winner = &best.front();
   Json finalists = Json::array();
-  if (best.size() == 1) {
-    const train::RunResult result = trained(best[0], Images::kAll, folder_);
-    seconds = result.seconds;
-    epochs = result.epochs;
+  if (config_.bayes.finalists == 1) {
+    const auto result = trained(*winner, Images::kAll, folder_, stages);
+    if (!result) return std::nullopt;
+    seconds = result->seconds;
+    epochs = result->epochs;
   } else {
+    const auto folder_of = [&](const store::StoredTrial& trial) {
+      return fmt::format("{}/final-{:03}", folder_, trial.number);
+    };
     double top = -1;
-    for (size_t i = 0; i < best.size(); ++i) {
-      const std::string folder = fmt::format("{}/final-{}", folder_, i + 1);
-      const train::RunResult result = trained(best[i], Images::kHeldIn, folder);
-      seconds += result.seconds;
-      const double top1 = result.evaluations.back().top1;  // of the small network
-      finalists.push_back({{"trial", best[i].number},
-                           {"reward", *best[i].reward},
+    for (const store::StoredTrial& trial : best) {
+      const auto result = trained(trial, Images::kHeldIn, folder_of(trial), stages);
+      if (!result) return std::nullopt;
+      seconds += result->seconds;
+      const double top1 = result->evaluations.back().top1;  // of the small network
+      finalists.push_back({{"trial", trial.number},
+                           {"reward", *trial.reward},
                            {"top1_set_aside", top1},
-                           {"file", folder + "/small.safetensors"}});
+                           {"file", folder_of(trial) + "/small.safetensors"}});
       if (top1 <= top) continue;
-      winner = i;
+      winner = &trial;
       top = top1;
-      epochs = result.epochs;
+      epochs = result->epochs;
     }
-    take_finalist(best[winner], fmt::format("{}/final-{}", folder_, winner + 1));
+    take_finalist(*winner, folder_of(*winner));
   }
-  Json result = summary(best[winner]);
+  Json result = summary(*winner);
   if (!finalists.empty()) result["finalists"] = finalists;
   const auto network = [&](const std::string& path) {
     return network_json(models::load(path).header.spec,
                         search::judged(config_, path, JudgedBy::kValidation, stages.launch), path);
   };
+  const bool is_adjoined = config_.bayes.final_training == search::FinalTraining::kAdjoined;
   result["large"] = network(is_adjoined ? folder_ + "/large.safetensors" : teacher_);
   result["small"] = network(folder_ + "/small.safetensors");
   result["epochs"] = epochs;
@@ -200,7 +275,7 @@ Json BayesRun::train_best(const std::vector<store::StoredTrial>& best, const Sta
 
 /// What was trained in `folder` is that of the whole search.
 void BayesRun::take_finalist(const store::StoredTrial& trial, const std::string& folder) {
-  claim_folder(folder_, trial, finalist_kind());
+  claim_folder(folder_, trial, final_kind());
   for (const char* name : {"/large.safetensors", "/small.safetensors"}) {
     if (place_at(folder + name) != Place::kFile) continue;
     const models::Model won = models::load(folder + name);

@@ -19,16 +19,14 @@
 #include "adjoin/models/load.h"
 #include "adjoin/search/halving.h"
 #include "adjoin/search/job.h"
-#include "adjoin/spec/architecture.h"
+#include "adjoin/tensor/device.h"
 
 namespace adjoin::cli {
 namespace {
 
 using search::Images;
-using search::JudgedBy;
+using search::Length;
 using store::TrialState;
-
-constexpr const char* kBaseline = "baseline";
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -90,7 +88,7 @@ std::pair<train::Job, std::string> BayesRun::first_job(const train::Launch& laun
   }
   Rng rng(seed());
   return {search::prepare_student(config_, is_taught ? teacher_ : from, *space_.drawn(rng),
-                                  search::trial_epochs(config_), Images::kHeldIn, launch),
+                                  Length::kTrial, Images::kHeldIn, launch),
           "one of " + so_many(config_.trials, "trial")};
 }
 
@@ -100,104 +98,6 @@ void BayesRun::write_config() const {
   AtomicFile file(folder_ + "/config.yaml");
   file.write(config_yaml(config_));
   file.commit();
-}
-
-void BayesRun::open_study(const std::string& teacher_hash) {
-  const Json about = search::study_about(config_, space_, teacher_hash);
-  store::Study::Options options;
-  options.before = search::usual_settings();
-  options.before["images"] = about.at("images");  // nobody looked at them
-  study_ = store::Study::open(study_file(), space_.large().name, about, options);
-  search::check_facts(space_, *study_, study_file());
-}
-
-train::RunResult BayesRun::teacher_trained(train::Job job, const Stages& stages) const {
-  try {
-    return stages.run(std::move(job), folder_ + "/teacher");
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kNumeric) throw;
-    throw Error(error.kind(), fmt::format("while the teacher was trained: {}", error.what()));
-  }
-}
-
-/// Refuses a damaged study. One of another network is refused when it is opened, with what differs.
-void BayesRun::check_study() const {
-  if (!store::Study::check(study_file())) return;
-  const store::Study study = store::Study::read(study_file());
-  const Json network = study.about().value("network", Json());
-  if (network == train::spec_hash(space_.large())) {
-    search::check_facts(space_, study, study_file());
-  }
-}
-
-/// The teacher is trained, or is that of --from; one file of it is in the folder, the same for all
-/// processes.
-void BayesRun::begin_study(const Stages& stages) {
-  check_study();  // before hours of training
-  train::Job job = search::prepare_teacher(config_, stages.launch);
-  if (config_.compress.train.from.empty()) {
-    if (place_at(teacher_) != Place::kFile) print_notes({"the teacher is trained first"});
-    const double seconds = teacher_trained(std::move(job), stages).seconds;
-    open_study(models::content_hash(models::load(teacher_).weights));
-    study_->set_fact(kTeacherSeconds, seconds);
-    return;
-  }
-  const std::string hash = models::content_hash(job.start);
-  open_study(hash);
-  const bool is_there = place_at(teacher_) == Place::kFile &&
-                        models::content_hash(models::load(teacher_).weights) == hash;
-  if (is_there) return;
-  make_folders(folder_ + "/teacher");
-  models::save(teacher_, job.header, job.start);
-}
-
-/// How the large network does, where rewards look at it.
-void BayesRun::measure_baseline(const Stages& stages) {
-  if (!study_->fact("teacher").is_null()) return;
-  const train::Evaluation found =
-      search::judged(config_, teacher_, JudgedBy::kSetAside, stages.launch);
-  const search::Price price = space_.price(space_.whole());
-  Json teacher = {{"top1", found.top1}, {"macs", price.macs}, {"params", price.params}};
-  print_notes({fmt::format("the teacher is right about {:.2f} % of the {} images set aside",
-                           found.top1, with_commas(found.images))});
-  if (config_.bayes.reward_by != search::RewardBy::kAccuracy) {
-    print_notes({"the teacher is trained as trials are, to compare their losses with"});
-    const std::string folder = folder_ + "/search/baseline";
-    if (study_->fact(kBaseline).is_null()) clear_folder(folder);  // of another study
-    train::Job job =
-        search::prepare_student(config_, teacher_, space_.whole(), search::trial_epochs(config_),
-                                Images::kHeldIn, stages.launch);
-    const int64_t epochs = job.config.epochs;
-    job.is_enough = [this, epochs](double time, const train::EpochReport& report) {
-      Json kept = study_->fact(kBaseline);
-      if (!kept.is_object()) kept = Json::object();
-      kept[std::to_string(std::llround(time * static_cast<double>(epochs)))] = report.train_loss;
-      study_->set_fact(kBaseline, kept);
-      return false;
-    };
-    const double seconds = stages.go_on(std::move(job), folder).seconds;
-    study_->set_fact(kBaselineSeconds, seconds);
-    const Json kept = study_->fact(kBaseline);
-    for (int64_t i = 0; i < epochs; ++i) {
-      teacher["losses"].push_back(search::number_of(kept, std::to_string(i), kBaseline));
-    }
-    clear_weights(folder);
-  }
-  study_->set_fact("target", space_.limits().json());
-  study_->set_fact("teacher", teacher);
-}
-
-search::Worth BayesRun::worth() const {
-  const Json teacher = study_->fact("teacher");
-  if (!teacher.is_object()) {
-    throw Error(ErrorKind::kUsage,
-                folder_ + ": the search there has not yet measured its teacher; join it later");
-  }
-  const char* const owner = "the teacher of the study";
-  return {
-      config_,
-      space_,
-      {search::number_of(teacher, "top1", owner), search::numbers_of(teacher, "losses", owner)}};
 }
 
 /// Adds the next networks to the study; false where there are none.
@@ -224,6 +124,13 @@ bool BayesRun::propose() {
   return true;
 }
 
+/// Whether as many trials are over, or took as long, as the user wants.
+bool BayesRun::has_enough(const std::vector<store::StoredTrial>& trials) const {
+  if (store::count_over(trials) >= config_.trials) return true;
+  const double limit = config_.budget_minutes * 60;
+  return limit > 0 && search::sum_of(trials, kSeconds) >= limit;
+}
+
 /// One that waits, or that a process left behind when it died. Nothing when all are over.
 std::optional<store::Claim> BayesRun::next_trial(const Stages& stages) {
   constexpr auto kPause = std::chrono::milliseconds(20);
@@ -232,8 +139,7 @@ std::optional<store::Claim> BayesRun::next_trial(const Stages& stages) {
   int64_t known_then = -1;  // trials that were over when there was nothing to propose
   while (true) {
     if (stages.stop.received() != 0) throw Stopped{stages.stop.received()};
-    const double limit = config_.budget_minutes * 60;
-    if (limit > 0 && search::sum_of(study_->trials(), kSeconds) >= limit) return std::nullopt;
+    if (has_enough(study_->trials())) return std::nullopt;
     if (auto claim = study_->claim()) return claim;
     if (const auto turn = study_->try_proposing()) {
       // What was proposed while we asked comes first.
@@ -293,11 +199,18 @@ void BayesRun::run_trial(const store::Claim& claim, const Stages& stages) {
   std::vector<double> losses = search::numbers_of(facts, "losses", name);
   std::vector<double> tops = search::numbers_of(facts, "tops", name);
   const search::Halving halving{config_.bayes.halving, epochs};
-  train::Job job =
-      search::prepare_student(config_, teacher_, choice, epochs, Images::kHeldIn, stages.launch);
+  train::Job job = search::prepare_student(config_, teacher_, choice, Length::kTrial,
+                                           Images::kHeldIn, stages.launch);
   if (number > 0) job.notes.clear();  // those of the first
   job.is_enough = [&](double time, const train::EpochReport& report) {
     const auto epoch = static_cast<size_t>(std::llround(time * static_cast<double>(epochs)));
+    if (std::min(losses.size(), tops.size()) < epoch) {
+      throw Error(ErrorKind::kData,
+                  fmt::format("{}: knows {} of trial {}, but {}/last.ckpt is of epoch {}; put the "
+                              "study that belongs to it back, or remove the checkpoint",
+                              study_file(), so_many(std::ssize(tops), "epoch"), number,
+                              trial_folder(number), epoch));
+    }
     losses.resize(epoch);  // of epochs that are trained again
     tops.resize(epoch);
     losses.push_back(report.train_loss);
@@ -339,17 +252,26 @@ void BayesRun::try_networks(const Stages& stages) {
     others.start({"search", "--join", "--output", folder_, "--progress", "silent"},
                  fmt::format("{}/search/worker-{}.log", folder_, i), threads);
   }
-  const int all_threads = torch::get_num_threads();
-  if (jobs > 1) torch::set_num_threads(std::min(all_threads, threads));
-  while (const auto claim = next_trial(stages)) run_trial(*claim, stages);
-  const auto failed = others.wait(stages.stop);
-  if (stages.stop.received() != 0) throw Stopped{stages.stop.received()};
-  for (const auto& [worker, code] : failed) {
-    print_notes({fmt::format("warning: worker {} ended with {}; {}/search/worker-{}.log says why",
-                             worker + 1, code, folder_, worker + 1)});
+  {
+    const Threads few(jobs > 1 ? std::min(torch::get_num_threads(), threads)
+                               : torch::get_num_threads());
+    try {
+      while (const auto claim = next_trial(stages)) run_trial(*claim, stages);
+    } catch (const Error& error) {
+      if (jobs == 1 || error.kind() != ErrorKind::kInternal) throw;
+      print_notes(
+          {fmt::format("warning: {}; the others go on, and this process when they are "
+                       "through; fewer --jobs need less memory",
+                       error.what())});
+    }
+    const auto failed = others.wait(stages.stop);
+    if (stages.stop.received() != 0) throw Stopped{stages.stop.received()};
+    for (const auto& [worker, code] : failed) {
+      print_notes({fmt::format("warning: worker {} ended with {}; {}/search/worker-{}.log says why",
+                               worker + 1, code, folder_, worker + 1)});
+    }
   }
-  torch::set_num_threads(all_threads);
-  // What a process that died left behind.
+  // What a process that died, or had too little memory beside the others, left behind.
   while (const auto claim = next_trial(stages)) run_trial(*claim, stages);
   const int64_t tried = std::ssize(study_->trials());
   if (tried < config_.trials && config_.budget_minutes == 0) {

@@ -44,25 +44,32 @@ class BayesRun {
 
  private:
   void begin_study(const Stages& stages);
-  train::RunResult teacher_trained(train::Job job, const Stages& stages) const;
-  void check_study() const;
+  std::string teacher_of_study() const;
+  void train_teacher(const std::string& known, const Stages& stages);
+  void take_teacher(const Stages& stages);
   void open_study(const std::string& teacher_hash);
   void write_config() const;
   void measure_baseline(const Stages& stages);
   search::Worth worth() const;
   void try_networks(const Stages& stages);
   std::optional<store::Claim> next_trial(const Stages& stages);
+  bool has_enough(const std::vector<store::StoredTrial>& trials) const;
   bool propose();
   void run_trial(const store::Claim& claim, const Stages& stages);
   void clear_weights(const std::string& trial) const;
   void clear_folder(const std::string& run) const;
   void claim_folder(const std::string& folder, const store::StoredTrial& trial,
                     std::string_view kind);
-  Json train_best(const std::vector<store::StoredTrial>& best, const Stages& stages);
+  void keep_previous() const;
+  std::vector<store::StoredTrial> best_ones() const;
+  std::optional<train::RunResult> trained(const store::StoredTrial& trial, search::Images images,
+                                          const std::string& folder, const Stages& stages);
+  std::optional<Json> train_best(const std::vector<store::StoredTrial>& best, const Stages& stages);
+  void export_small(Json& result, const Stages& stages) const;
   void take_finalist(const store::StoredTrial& trial, const std::string& folder);
   Json summary(const store::StoredTrial& best) const;
   const store::StoredTrial& chosen(const std::vector<store::StoredTrial>& best) const;
-  std::string finalist_kind() const;
+  std::string final_kind() const;
   uint64_t seed() const { return static_cast<uint64_t>(config_.compress.train.seed); }
   std::string trial_folder(int64_t number) const;
   std::string study_file() const { return folder_ + "/study.db"; }

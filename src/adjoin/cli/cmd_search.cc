@@ -121,6 +121,12 @@ void check_join(const CLI::App& app, const RunFlags& flags) {
   if (app.get_option("--jobs")->count() > 0) {
     throw Error(ErrorKind::kUsage, "--jobs: --join is one process; start it as often as you like");
   }
+  for (const char* flag : {"--finalists", "--final-training", "--retrain"}) {
+    if (app.get_option(flag)->count() == 0) continue;
+    throw Error(ErrorKind::kUsage, std::string(flag) +
+                                       ": --join runs trials alone; say it to the search itself, "
+                                       "with --resume if it has ended");
+  }
 }
 
 }  // namespace

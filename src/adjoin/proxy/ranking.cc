@@ -12,6 +12,7 @@
 
 #include "adjoin/core/rng.h"
 #include "adjoin/models/init.h"
+#include "adjoin/tensor/device.h"
 
 namespace adjoin::proxy {
 namespace {
@@ -82,18 +83,6 @@ class InOrder {
   std::exception_ptr failure_;
 };
 
-/// While it lives, an operation uses one core: architectures share them out.
-class OneThreadEach {
- public:
-  OneThreadEach() : before_(at::get_num_threads()) { at::set_num_threads(1); }
-  ~OneThreadEach() { at::set_num_threads(before_); }
-  OneThreadEach(const OneThreadEach&) = delete;
-  OneThreadEach& operator=(const OneThreadEach&) = delete;
-
- private:
-  int before_;
-};
-
 }  // namespace
 
 Scored score(const ModelSpec& spec, const RankOptions& options, const BatchSource& batches) {
@@ -126,7 +115,7 @@ Scored score(const ModelSpec& spec, const RankOptions& options, const BatchSourc
 
 void score_all(const std::vector<ModelSpec>& networks, const RankOptions& options,
                const BatchSource& batches, const std::function<bool(const Scored&)>& take) {
-  const OneThreadEach one_each;
+  const Threads one_each(1);  // architectures share the cores out
   InOrder results(take);
   const auto work = [&] {
     try {

@@ -9,6 +9,8 @@
 #include "adjoin/models/slice.h"
 #include "adjoin/models/timing.h"
 #include "adjoin/search/job.h"
+#include "adjoin/spec/overrides.h"
+#include "adjoin/tensor/device.h"
 
 namespace adjoin::search {
 namespace {
@@ -45,12 +47,13 @@ train::TrainConfig untaught(const SearchConfig& config) {
 }
 
 /// The same from the file `teacher`, of which the run itself wrote all that changes of the model
-/// say.
+/// say. How many classes it has must be said again where they are not those of the images.
 train::TrainConfig begun_with(train::TrainConfig training, const std::string& teacher) {
   if (teacher == training.from) return training;
   training.from = teacher;
   training.model.clear();
-  training.set.clear();
+  std::erase_if(training.set,
+                [](const std::string& text) { return parse_override(text).key != "num_classes"; });
   return training;
 }
 
@@ -87,12 +90,15 @@ train::Job prepare_teacher(const SearchConfig& config, const train::Launch& laun
 }
 
 train::Job prepare_student(const SearchConfig& config, const std::string& teacher,
-                           const Choice& choice, int64_t epochs, Images images,
+                           const Choice& choice, Length length, Images images,
                            const train::Launch& launch) {
   train::TrainConfig training = taught(config, teacher);
-  training.epochs = epochs;
-  training.schedule.warmup_epochs =
-      std::min(training.schedule.warmup_epochs, static_cast<double>(epochs) / 5);
+  if (length == Length::kTrial) {
+    training.epochs = trial_epochs(config);
+    training.model_ema = false;  // after a few epochs it would be mostly the start
+    training.schedule.warmup_epochs =
+        std::min(training.schedule.warmup_epochs, static_cast<double>(training.epochs) / 5);
+  }
   if (images == Images::kHeldIn) training.set_aside = config.search_fraction;
   train::Job job = train::prepare(training, launch);
   compress::CompressConfig ordering = config.compress;
@@ -141,6 +147,7 @@ Latency measured_latency(const Exploration& space, const Choice& choice) {
   for (models::Model& network : networks) {
     network.weights = models::init(network.header.spec, 0);
   }
+  const Threads one(1);
   const auto timings = models::time_networks(networks, {});
   return {timings[0][0].ms, timings[1][0].ms};
 }

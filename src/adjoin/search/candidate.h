@@ -24,10 +24,13 @@ train::Job prepare_teacher(const SearchConfig& config, const train::Launch& laun
 /// Which images a network is trained on: all, or those that are not set aside.
 enum class Images { kAll, kHeldIn };
 
-/// A part of the network in the file `teacher` for a number of epochs: its slices are the start,
-/// what it has beyond them starts anew, and the whole network teaches it.
+/// A trial, for a few epochs, or the whole training of what was found.
+enum class Length { kTrial, kWhole };
+
+/// A part of the network in the file `teacher`: its slices are the start, what it has beyond them
+/// starts anew, and the whole network teaches it.
 train::Job prepare_student(const SearchConfig& config, const std::string& teacher,
-                           const Choice& choice, int64_t epochs, Images images,
+                           const Choice& choice, Length length, Images images,
                            const train::Launch& launch);
 
 /// Together with the large network, as `adjoin compress` does.
@@ -39,7 +42,8 @@ enum class JudgedBy { kSetAside, kValidation };
 train::Evaluation judged(const SearchConfig& config, const std::string& file, JudgedBy by,
                          const train::Launch& launch);
 
-/// Milliseconds of the large network and the one chosen on a CPU, one image, side by side.
+/// Milliseconds of the large network and the one chosen, one image, side by side, on one core:
+/// what does not depend on how many processes a search has.
 struct Latency {
   double large = 0;
   double small = 0;

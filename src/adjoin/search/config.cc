@@ -85,6 +85,8 @@ void check(const SearchConfig& config) {
   compress::check_order(config.compress);
 }
 
+bool has_trials(Method method) { return method != Method::kDan && method != Method::kUniform; }
+
 std::vector<std::string> without_effect(const SearchConfig& config) {
   const Json said = to_json(config);
   const Json usual = to_json(SearchConfig{});
@@ -102,15 +104,17 @@ std::vector<std::string> without_effect(const SearchConfig& config) {
     return fields;
   };
   const Method method = config.method;
-  const bool has_trials = method != Method::kDan && method != Method::kUniform;
   only(method == Method::kDan, to_json(DanOptions{}), "--method dan");
   only(method == Method::kBayes, to_json(BayesOptions{}), "--method bayes");
   only(method != Method::kUniform, named({"search_epochs", "search_data", "search_fraction"}),
        "a search");
-  only(has_trials, named({"trials", "budget_minutes"}), "--method random, evolve or bayes");
+  only(has_trials(method), named({"trials", "budget_minutes"}), "--method random, evolve or bayes");
   only(!config.prefilter.empty(), named({"prefilter_of"}), "--prefilter");
   only(config.compress.order == compress::Order::kTaylor, named({"order_images"}),
        "--order taylor");
+  if (has_trials(method) && config.score.empty() && config.compress.train.model_ema) {
+    notes.emplace_back("model_ema: is for the training that follows; trials are too short for it");
+  }
   if (method != Method::kBayes) return notes;
   only(config.bayes.reward_by == RewardBy::kTseE, named({"tse_epochs"}), "--reward-by tse-e");
   only(config.bayes.reward_by == RewardBy::kTseEma, named({"tse_weight"}), "--reward-by tse-ema");

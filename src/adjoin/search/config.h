@@ -102,6 +102,9 @@ void fields(Visitor& visit, SearchConfig& config) {
 /// Error(kConfig) naming the two fields that cannot stand together, or one that is missing.
 void check(const SearchConfig& config);
 
+/// Whether a method trains or scores networks one by one.
+bool has_trials(Method method);
+
 /// A sentence for each field that is set and that nothing reads, beside the others.
 std::vector<std::string> without_effect(const SearchConfig& config);
 

@@ -116,23 +116,28 @@ void Exploration::set_norm(Choice& choice, Rng& rng) const {
   for (BlockChoice& block : choice.blocks) block.norm = drawn;
 }
 
-Choice Exploration::smallest(size_t block) const {
-  Choice choice = whole_;
-  choice.skips.clear();
-  for (size_t i = 0; i < blocks(); ++i) choice.blocks[i].keep = i == block;
-  choice.blocks[block].heads = 1;
-  choice.blocks[block].hidden = hidden_unit(whole_.blocks[block].hidden);
-  if (!options_.norms.empty()) {
-    for (BlockChoice& one : choice.blocks) one.norm = options_.norms.front();
+std::vector<Choice> Exploration::smallest() const {
+  std::vector<Choice> found;
+  for (size_t block = 0; block < blocks(); ++block) {
+    Choice choice = whole_;
+    choice.skips.clear();
+    for (size_t i = 0; i < blocks(); ++i) choice.blocks[i].keep = i == block;
+    choice.blocks[block].heads = 1;
+    choice.blocks[block].hidden = hidden_unit(whole_.blocks[block].hidden);
+    tidy(choice);
+    if (options_.norms.empty()) found.push_back(choice);
+    for (const NormPlacement norm : options_.norms) {
+      for (BlockChoice& one : choice.blocks) one.norm = norm;
+      found.push_back(choice);
+    }
   }
-  tidy(choice);
-  return choice;
+  return found;
 }
 
 Price Exploration::least() const {
-  Price least = price(smallest(0));
-  for (size_t i = 1; i < blocks(); ++i) {
-    const Price one = price(smallest(i));
+  Price least = price(whole_);
+  for (const Choice& choice : smallest()) {
+    const Price one = price(choice);
     least = {std::min(least.macs, one.macs), std::min(least.params, one.params)};
   }
   return least;
@@ -151,9 +156,8 @@ std::optional<Choice> Exploration::cut(Choice choice, Rng& rng) const {
     choice.skips.clear();
     tidy(choice);
   }
-  for (size_t i = 0; i < blocks(); ++i) {
-    choice = smallest(i);
-    if (is_affordable(choice)) return choice;
+  for (const Choice& least : smallest()) {
+    if (is_affordable(least)) return least;
   }
   return std::nullopt;
 }

@@ -59,7 +59,8 @@ class Exploration {
  private:
   Choice any(Rng& rng) const;
   std::optional<Choice> cut(Choice choice, Rng& rng) const;
-  Choice smallest(size_t block) const;
+  /// One block of one head and the fewest hidden units: each block, with each norm.
+  std::vector<Choice> smallest() const;
   /// One way to write a network: no skips to or from removed blocks, in order, and nothing said of
   /// what is removed.
   void tidy(Choice& choice) const;

@@ -19,6 +19,7 @@ train::TrainConfig search_training(const SearchConfig& config) {
     result.reset_head = true;
   }
   result.epochs = trial_epochs(config);
+  if (has_trials(config.method)) result.model_ema = false;  // it would be mostly the start
   result.set_aside = config.search_fraction;
   return result;
 }

@@ -115,7 +115,8 @@ class Transaction {
  public:
   enum class Kind { kWrite, kRead };
 
-  /// kWrite: waits until nobody else writes; Error(kIo) when the file was moved or deleted. kRead: what is read belongs together.
+  /// kWrite: waits until nobody else writes; Error(kIo) when the file was moved or deleted. kRead:
+  /// what is read belongs together.
   explicit Transaction(const Database& database, Kind kind = Kind::kWrite);
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;

@@ -101,6 +101,10 @@ void prepare_torch(int threads) {
   at::globalContext().setAllowTF32CuDNN(false);
 }
 
+Threads::Threads(int count) : before_(at::get_num_threads()) { at::set_num_threads(count); }
+
+Threads::~Threads() { at::set_num_threads(before_); }
+
 Autocast::Autocast(torch::Device device, bool is_on)
     : type_(device.type()), was_on_(autocast_enabled(type_)) {
   set_autocast(type_, is_on);

@@ -26,6 +26,18 @@ torch::ScalarType parse_stored_dtype(const std::string& text);
 /// Sets the number of compute threads and turns off silent precision loss (TF32) in float32.
 void prepare_torch(int threads);
 
+/// Sets the number of compute threads for the life of the object.
+class Threads {
+ public:
+  explicit Threads(int count);
+  ~Threads();
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  int before_;
+};
+
 /// Whether an exception of LibTorch says that memory ran out, on the CPU or a GPU.
 bool is_out_of_memory(const std::exception& failure);
 

@@ -44,7 +44,7 @@ void start_anew(Job& job, const std::vector<Override>& overrides) {
   job.start = models::init(job.header.spec, static_cast<uint64_t>(job.config.seed));
 }
 
-/// A model file: a head of another class count starts anew.
+/// A model file: a head of another class count starts anew where the user says so.
 models::Model loaded(const TrainConfig& config, const std::vector<Override>& overrides) {
   models::LoadOptions options;
   options.open = {config.model, overrides};
@@ -93,10 +93,13 @@ void add_notes(Job& job) {
   }
 }
 
-std::unique_ptr<Objective> objective_of(Job& job) {
+/// `overrides`: of the network that learns; its own file, as a teacher, is read as it was then.
+std::unique_ptr<Objective> objective_of(Job& job, const std::vector<Override>& overrides) {
   const TrainConfig& config = job.config;
   if (config.distillation == DistillationKind::kNone) return std::make_unique<PlainObjective>();
-  models::Model teacher = models::load(config.teacher);
+  models::LoadOptions reading;
+  if (config.teacher == config.from) reading.open = {config.model, overrides};
+  models::Model teacher = models::load(config.teacher, reading);
   for (std::string& note : teacher.notes) job.notes.push_back("teacher: " + note);
   const auto& theirs = teacher.header.classes;
   if (!theirs.empty() && !job.header.classes.empty() && theirs != job.header.classes) {
@@ -237,7 +240,7 @@ Job prepare(const TrainConfig& config, const Launch& launch) {
   add_notes(job);
   job.header.provenance.seed = config.seed;
   set_config(job, job.config);
-  job.objective = objective_of(job);
+  job.objective = objective_of(job, overrides);
   return job;
 }
 
