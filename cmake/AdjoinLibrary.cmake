@@ -26,6 +26,9 @@ function(adjoin_compile_options target reuse_pch)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # GCC 12 says false things about additions of strings.
     target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow)
+    if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)  # and of functions that take names
+      target_compile_options(${target} PRIVATE -Wno-dangling-reference)
+    endif()
   endif()
   # Executables too: GCC drops a precompiled header that was made with other flags.
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF CXX_EXTENSIONS OFF)

@@ -45,6 +45,12 @@ class MacCounter {
       total() += 2 * q.numel() * q.size(1);
       return nullptr;
     }
+    // Of LibTorch 2.x on CPUs.
+    if (name == "aten::_scaled_dot_product_flash_attention_for_cpu") {
+      const auto inputs = function.inputs();
+      total() += 2 * inputs[0].toTensor().numel() * inputs[1].toTensor().size(-2);
+      return nullptr;
+    }
     if (name == "aten::_fft_r2c") {
       const auto& x = function.inputs()[0].toTensor();  // weights have four axes, and count nothing
       if (x.dim() == 3) total() += x.numel() / x.size(2) * fourier_macs(x.size(2));

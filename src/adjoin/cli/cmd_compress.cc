@@ -21,12 +21,12 @@ Json compression_json(const std::string& run, const train::Job& job,
   Json small = Json::array();
   for (size_t i = 0; i < job.inner.size(); ++i) {
     const auto& [name, derived, own, lr_scale] = job.inner[i];
-    Json network = network_json(derived.spec, result.evaluations[i + 1], file(name));
+    Json network = train::network_json(derived.spec, result.evaluations[i + 1], file(name));
     network["alpha"] = alpha_of(job.whole_config, i);
     small.push_back(std::move(network));
   }
   return {{"run", run},
-          {"large", network_json(job.header.spec, result.evaluations[0], file(job.name))},
+          {"large", train::network_json(job.header.spec, result.evaluations[0], file(job.name))},
           {"small", small},
           {"epochs", result.epochs},
           {"seconds", result.seconds}};

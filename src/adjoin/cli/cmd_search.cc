@@ -1,10 +1,17 @@
 // adjoin search: how much of every block to keep for a target, and the training of what was found.
+#include <fmt/format.h>
+
 #include "adjoin/cli/arguments.h"
-#include "adjoin/cli/bayes_run.h"
+#include "adjoin/cli/checked_export.h"
 #include "adjoin/cli/model_options.h"
+#include "adjoin/cli/run_command.h"
 #include "adjoin/cli/run_results.h"
-#include "adjoin/cli/search_run.h"
+#include "adjoin/cli/search_results.h"
+#include "adjoin/cli/worker_processes.h"
 #include "adjoin/core/place.h"
+#include "adjoin/io/onnx/export.h"
+#include "adjoin/search/bayes_run.h"
+#include "adjoin/search/search_run.h"
 
 namespace adjoin::cli {
 namespace {
@@ -19,8 +26,7 @@ bool is_trained(const Json& run) {
 void print_searches(const std::vector<Json>& runs) {
   std::vector<std::vector<Json>> networks;
   for (const Json& run : runs) {
-    const bool is_bayes = run.value("method", "") == "bayes" || run.contains("joined");
-    is_bayes ? print_bayes_result(run) : print_architecture(run);
+    print_search(run);
     if (is_trained(run)) networks.push_back({run.at("large"), run.at("small")});
   }
   if (!networks.empty()) print_networks(networks);
@@ -44,6 +50,56 @@ ConfigFlagsOptions flag_options() {
   return options;
 }
 
+/// Error(kConfig) when a search that goes on in the folder is another one.
+void check_same_search(const SearchConfig& config, const std::string& folder) {
+  const std::string file = folder + "/config.yaml";
+  if (!search::has_search(folder) && place_at(folder + "/last.ckpt") == Place::kNothing) return;
+  SearchConfig begun;
+  merge_json(saved_config(folder, "search"), begun, file);
+  Json then = to_json(begun);
+  Json now = to_json(config);
+  now.erase("retrain");                   // what was found may be trained later
+  if (config.method == Method::kBayes) {  // a study knows itself what may differ
+    then = {{"method", then.at("method")}};
+    now = {{"method", now.at("method")}};
+  } else if (now.at("dtype") == "auto") {
+    now.erase("dtype");
+  }
+  check_unchanged(now, then, folder);
+}
+
+/// Runs trials in further processes of this program, while they are worked at here.
+std::vector<std::pair<int64_t, int>> with_helpers(const StopSignal& stop, const std::string& folder,
+                                                  int64_t count, int threads,
+                                                  const std::function<void()>& work) {
+  WorkerProcesses others;
+  for (int64_t i = 1; i <= count; ++i) {
+    others.start({"search", "--join", "--output", folder, "--progress", "silent"},
+                 fmt::format("{}/search/worker-{}.log", folder, i), threads);
+  }
+  work();
+  std::vector<std::pair<int64_t, int>> failed;
+  for (const auto& [i, code] : others.wait(stop)) failed.emplace_back(i + 1, code);
+  return failed;
+}
+
+/// small.onnx beside what was trained.
+void export_small(Json& run, const train::Stages& stages) {
+  if (!io::has_onnx()) {
+    print_notes({"small.onnx is not written: this program was built without ONNX"});
+    return;
+  }
+  Json& small = run.at("small");
+  const std::string exported = stages.folder + "/small.onnx";
+  try {
+    checked_export(models::load(small.at("file").get<std::string>()), exported, {}, stages.stop);
+    small["onnx"] = exported;
+  } catch (const Error& error) {  // hours of training are not lost for it
+    small["onnx"] = nullptr;
+    print_notes({fmt::format("warning: small.onnx is not written: {}", error.what())});
+  }
+}
+
 /// What the command line says, and the search it stands for.
 class SearchCommand {
  public:
@@ -55,26 +111,28 @@ class SearchCommand {
         flags_, run_flags_, folder, "search",
         [](auto& all) -> auto& { return all.compress.train; });
     whole.compress.train.seed = seed.value_or(whole.compress.train.seed);
-    if (run_flags_.is_resumed && !is_joined_) check_unchanged(whole, folder);
+    if (run_flags_.is_resumed && !is_joined_) check_same_search(whole, folder);
     return whole;
   }
 
   /// All of the search; its result where no training is left.
-  std::optional<Json> search(const Stages& stages) {
-    SearchConfig whole = config(stages.folder, stages.seed);
+  std::optional<Json> search(const train::Stages& stages, std::optional<int64_t> seed) {
+    SearchConfig whole = config(stages.folder, seed);
     if (whole.method == Method::kBayes) {
-      BayesRun bayes(std::move(whole), stages.folder);
+      search::BayesRun bayes(std::move(whole), stages.folder);
       if (is_joined_) return bayes.join(stages);
       bayes.take_folder(run_flags_.is_resumed);
       print_notes(bayes.notes());
-      bayes.search(stages);
-      return bayes.finish(stages);
+      bayes.search(stages, std::bind_front(with_helpers, std::cref(stages.stop)));
+      Json result = bayes.finish(stages);
+      if (is_trained(result)) export_small(result, stages);
+      return result;
     }
     if (is_joined_) {
       throw Error(ErrorKind::kUsage, "--join: is for searches by --method bayes");
     }
     run_.emplace(std::move(whole), stages.folder);
-    if (stages.is_first) {
+    if (stages.is_first()) {
       run_->take_folder(run_flags_.is_resumed);
       print_notes(run_->notes());
     }
@@ -95,8 +153,8 @@ class SearchCommand {
       return std::move(job);
     };
     SearchConfig whole = config(folder, seed);
-    if (whole.method == Method::kBayes) return first(BayesRun(std::move(whole), folder));
-    return first(SearchRun(std::move(whole), folder));
+    if (whole.method == Method::kBayes) return first(search::BayesRun(std::move(whole), folder));
+    return first(search::SearchRun(std::move(whole), folder));
   }
 
   Json result(const train::Job& job, const train::RunResult& trained) const {
@@ -107,7 +165,7 @@ class SearchCommand {
   ConfigFlags& flags_;
   const RunFlags& run_flags_;
   bool is_joined_;
-  std::optional<SearchRun> run_;
+  std::optional<search::SearchRun> run_;
 };
 
 void check_join(const CLI::App& app, const RunFlags& flags) {
@@ -149,7 +207,9 @@ int run_search(Args args) {
     return search.config(folder, {}).compress.train;
   };
   command.has_files = !is_joined;
-  command.before = [&](const Stages& stages) { return search.search(stages); };
+  command.before = [&](const train::Stages& stages, std::optional<int64_t> seed) {
+    return search.search(stages, seed);
+  };
   command.prepare = [&](const std::string& folder, std::optional<int64_t> seed,
                         const train::Launch& launch) {
     return search.prepare(folder, seed, launch);

@@ -247,8 +247,9 @@ class Runs {
         };
       };
       const std::optional<Json> result =
-          command_.before({folder, seed, launch_, is_first(), stop_, flags_.progress_style(),
-                           stage(flags_.is_resumed), stage(true)});
+          command_.before({folder, launch_, stop_, flags_.progress_style(),
+                           stage(flags_.is_resumed), stage(true), print_notes},
+                          seed);
       if (result) return *result;
     }
     OneRun last = one(folder, folder, command_.prepare(folder, seed, launch_));

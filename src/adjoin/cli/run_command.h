@@ -12,9 +12,9 @@
 #include "adjoin/core/error.h"
 #include "adjoin/core/place.h"
 #include "adjoin/core/progress.h"
-#include "adjoin/core/signals.h"
 #include "adjoin/train/job.h"
 #include "adjoin/train/run.h"
+#include "adjoin/train/stages.h"
 
 namespace adjoin::cli {
 
@@ -27,11 +27,6 @@ struct RunFlags {
   std::string progress = "auto";
 
   ProgressStyle progress_style() const;
-};
-
-/// Thrown when a signal ended a run, and caught where the command ends.
-struct Stopped {
-  int signal;
 };
 
 void add_run_flags(CLI::App& app, RunFlags& flags);
@@ -68,19 +63,6 @@ Config resolved(ConfigFlags& flags, const RunFlags& run, const std::string& fold
   return config;
 }
 
-/// A run, or several that make one, in a folder.
-struct Stages {
-  std::string folder;
-  std::optional<int64_t> seed;  ///< where one is given with --seeds
-  const train::Launch& launch;
-  bool is_first = true;  ///< of several processes
-  const StopSignal& stop;
-  ProgressStyle progress = ProgressStyle::kAuto;
-  using Run = std::function<train::RunResult(train::Job job, const std::string& folder)>;
-  Run run;    ///< trains in a folder: a run that began there goes on where --resume is given
-  Run go_on;  ///< the same, and one that began there goes on in any case
-};
-
 /// What a command adds to the run itself.
 struct RunCommand {
   /// Of the run in a folder; the seed where one is given with --seeds.
@@ -93,8 +75,9 @@ struct RunCommand {
   std::function<std::vector<std::string>(const Json& result)> averaged;  ///< JSON pointers
   /// What takes long, after the last run: other processes wait for the first between two.
   std::function<void(Json& result)> complete = {};
-  /// What comes before the run; the result where nothing comes after.
-  std::function<std::optional<Json>(const Stages& stages)> before = {};
+  /// What comes before the run; the result where nothing comes after. The seed as above.
+  std::function<std::optional<Json>(const train::Stages& stages, std::optional<int64_t> seed)>
+      before = {};
   bool has_files = true;  ///< whether result.json and report.html are written
 };
 

@@ -5,17 +5,9 @@
 #include <iostream>
 
 #include "adjoin/core/table.h"
-#include "adjoin/cost/cost.h"
 #include "adjoin/models/timing.h"
 
 namespace adjoin::cli {
-
-Json network_json(const ModelSpec& spec, const train::Evaluation& evaluation,
-                  const std::string& file) {
-  const Cost counted = cost(spec);
-  return {{"top1", evaluation.top1},  {"top5", evaluation.top5},      {"loss", evaluation.loss},
-          {"params", counted.params}, {"macs", counted.macs.total()}, {"file", file}};
-}
 
 void add_latencies(const std::vector<Json*>& networks) {
   std::vector<models::Model> loaded;

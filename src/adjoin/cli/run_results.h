@@ -6,14 +6,8 @@
 #include <vector>
 
 #include "adjoin/core/json.h"
-#include "adjoin/spec/model_spec.h"
-#include "adjoin/train/evaluate.h"
 
 namespace adjoin::cli {
-
-/// {"top1","top5","loss","params","macs","file"}
-Json network_json(const ModelSpec& spec, const train::Evaluation& evaluation,
-                  const std::string& file);
 
 /// Adds "latency_ms", the median time of one image on the CPU in float32, to each of these.
 void add_latencies(const std::vector<Json*>& networks);

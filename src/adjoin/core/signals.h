@@ -6,6 +6,11 @@
 
 namespace adjoin {
 
+/// Thrown when a signal ended what was asked for, and caught where the command ends.
+struct Stopped {
+  int signal;
+};
+
 /// While it lives, the first SIGINT or SIGTERM is kept for whoever asks. Another one ends the
 /// program at once if it comes three seconds later: launchers tend to send the same wish twice. One
 /// at a time.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "adjoin/core/error.h"
+#include "adjoin/cost/cost.h"
 #include "adjoin/models/forward.h"
 #include "adjoin/tensor/device.h"
 
@@ -37,6 +38,12 @@ Evaluation evaluation_of(const double* sums) {
 }
 
 }  // namespace
+
+Json network_json(const ModelSpec& spec, const Evaluation& evaluation, const std::string& file) {
+  const Cost counted = cost(spec);
+  return {{"top1", evaluation.top1},  {"top5", evaluation.top5},      {"loss", evaluation.loss},
+          {"params", counted.params}, {"macs", counted.macs.total()}, {"file", file}};
+}
 
 void check_classes(const io::ModelHeader& header, const data::Split& split,
                    const std::string& name) {

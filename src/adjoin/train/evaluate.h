@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "adjoin/core/fields.h"
@@ -35,6 +36,9 @@ void fields(Visitor& visit, Evaluation& evaluation) {
   visit("unreadable", evaluation.unreadable, Range{0, 1e15});
   visit("seconds", evaluation.seconds, Range{0, 1e15});
 }
+
+/// What a run says of a network it trained: {"top1","top5","loss","params","macs","file"}.
+Json network_json(const ModelSpec& spec, const Evaluation& evaluation, const std::string& file);
 
 /// Labels mean what a model was trained for only where the class names agree: Error(kData), which
 /// calls the model `name`, where they do not, or the split has more classes.

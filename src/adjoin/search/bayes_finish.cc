@@ -6,23 +6,16 @@
 #include <cstdio>
 #include <cstring>
 
-#include "adjoin/cli/bayes_run.h"
-#include "adjoin/cli/checked_export.h"
-#include "adjoin/cli/model_options.h"
-#include "adjoin/cli/run_results.h"
-#include "adjoin/cli/search_run.h"
 #include "adjoin/core/place.h"
 #include "adjoin/core/table.h"
-#include "adjoin/io/onnx/export.h"
 #include "adjoin/models/load.h"
+#include "adjoin/search/bayes_run.h"
 #include "adjoin/search/job.h"
 #include "adjoin/spec/architecture.h"
 
-namespace adjoin::cli {
+namespace adjoin::search {
 namespace {
 
-using search::Images;
-using search::JudgedBy;
 using store::TrialState;
 
 /// A fact of the study: which trial was trained in full in its folder, and how; with the name of a
@@ -49,12 +42,12 @@ Json counted(const std::vector<store::StoredTrial>& trials) {
 
 Json BayesRun::summary(const store::StoredTrial& best) const {
   const std::vector<store::StoredTrial> trials = study_->trials();
-  const search::Price least = space_.least();
-  const search::Price most = space_.price(space_.whole());
-  const Choice choice = search::choice_of(space_, best);
-  const search::Price price = space_.price(choice);
-  const double trained = search::sum_of(trials, kSeconds);
-  const double proposed = search::sum_of(trials, "proposal_seconds");
+  const Price least = space_.least();
+  const Price most = space_.price(space_.whole());
+  const Choice choice = choice_of(space_, best);
+  const Price price = space_.price(choice);
+  const double trained = sum_of(trials, kSeconds);
+  const double proposed = sum_of(trials, "proposal_seconds");
   double before = 0;
   for (const char* fact : {kTeacherSeconds, kBaselineSeconds}) {
     const Json seconds = study_->fact(fact);
@@ -65,7 +58,7 @@ Json BayesRun::summary(const store::StoredTrial& best) const {
       {"method", "bayes"},
       {"trials", trials.size()},
       {"states", counted(trials)},
-      {"attempts", static_cast<int64_t>(search::sum_of(trials, "attempts"))},
+      {"attempts", static_cast<int64_t>(sum_of(trials, "attempts"))},
       {"architecture", architecture_to_json(space_.large(), choice)},
       {"alphas", Json::array()},
       {"feasible", {{"macs", {least.macs, most.macs}}, {"params", {least.params, most.params}}}},
@@ -74,7 +67,7 @@ Json BayesRun::summary(const store::StoredTrial& best) const {
       {"reward", *best.reward},
       {"search_top1",
        {{"large", study_->fact("teacher").at("top1")},
-        {"searched", search::number_of(best.facts, "top1", search::name_of(best))}}},
+        {"searched", number_of(best.facts, "top1", name_of(best))}}},
       {"macs", price.macs},
       {"params", price.params},
       {"large", {{"macs", most.macs}, {"params", most.params}}},
@@ -92,7 +85,7 @@ std::string BayesRun::final_kind() const {
 
 /// Those that are to be trained in full, the best first. What could not be is left out.
 std::vector<store::StoredTrial> BayesRun::best_ones() const {
-  std::vector<store::StoredTrial> best = search::ranking(study_->trials());
+  std::vector<store::StoredTrial> best = ranking(study_->trials());
   std::erase_if(best, [&](const store::StoredTrial& trial) {
     const Json failures = trial.facts.value(kFailures, Json());
     return failures.is_object() && failures.contains(final_kind());
@@ -113,8 +106,8 @@ const store::StoredTrial& BayesRun::chosen(const std::vector<store::StoredTrial>
   return found == best.end() ? best.front() : *found;
 }
 
-Json BayesRun::finish(const Stages& stages) {
-  const std::vector<store::StoredTrial> whole = search::ranking(study_->trials());
+Json BayesRun::finish(const train::Stages& stages) {
+  const std::vector<store::StoredTrial> whole = ranking(study_->trials());
   if (whole.empty()) {
     throw Error(ErrorKind::kNumeric,
                 fmt::format("{}: none of the trials was trained to the end; give more --trials or "
@@ -122,11 +115,11 @@ Json BayesRun::finish(const Stages& stages) {
                             "they failed",
                             folder_));
   }
-  search::draw_map(space_, *study_, seed());
+  draw_map(space_, *study_, seed());
   while (true) {
     const std::vector<store::StoredTrial> best = best_ones();
     if (best.empty()) {
-      search::write_architecture(folder_, space_.large(), search::choice_of(space_, whole[0]));
+      write_architecture(folder_, space_.large(), choice_of(space_, whole[0]));
       throw Error(ErrorKind::kNumeric,
                   fmt::format("{0}: nothing that was found can be trained in full; the best of it "
                               "is {0}/architecture.json, for adjoin compress with a smaller --lr",
@@ -135,43 +128,24 @@ Json BayesRun::finish(const Stages& stages) {
     const store::StoredTrial& first = chosen(best);
     study_->set_fact("best", first.number);
     study_->set_fact("best_of", store::count_over(study_->trials()));
-    search::write_architecture(folder_, space_.large(), search::choice_of(space_, first));
+    write_architecture(folder_, space_.large(), choice_of(space_, first));
     if (!config_.retrain) {
       const Json trained = study_->fact(kFinal);
       const Json which = trained.is_object() ? trained.value("trial", Json()) : Json();
       if (!which.is_null() && which != first.number) {
-        print_notes(
+        stages.note(
             {fmt::format("{}/small.safetensors is of trial {}; --retrain trains trial {}, the "
                          "best now",
                          folder_, which.dump(), first.number)});
       }
       return summary(first);
     }
-    if (std::optional<Json> result = train_best(best, stages)) {
-      export_small(*result, stages);
-      return *result;
-    }
-  }
-}
-
-void BayesRun::export_small(Json& result, const Stages& stages) const {
-  if (!io::has_onnx()) {
-    print_notes({"small.onnx is not written: this program was built without ONNX"});
-    return;
-  }
-  const std::string file = result.at("small").at("file").get<std::string>();
-  const std::string exported = folder_ + "/small.onnx";
-  try {
-    checked_export(models::load(file), exported, {}, stages.stop);
-    result["small"]["onnx"] = exported;
-  } catch (const Error& error) {  // hours of training are not lost for it
-    result["small"]["onnx"] = nullptr;
-    print_notes({fmt::format("warning: small.onnx is not written: {}", error.what())});
+    if (const std::optional<Json> result = train_best(best, stages)) return *result;
   }
 }
 
 /// The networks of an earlier winner are moved to previous/.
-void BayesRun::keep_previous() const {
+void BayesRun::keep_previous(const train::Stages& stages) const {
   const std::string small = folder_ + "/small.safetensors";
   if (place_at(small) != Place::kFile) return;
   const std::string previous = folder_ + "/previous";
@@ -185,31 +159,31 @@ void BayesRun::keep_previous() const {
                   fmt::format("{}: cannot be written: {}", to, std::strerror(errno)));
     }
   }
-  print_notes({fmt::format("what was trained in {} before is in {}", folder_, previous)});
+  stages.note({fmt::format("what was trained in {} before is in {}", folder_, previous)});
 }
 
 /// Takes care that a final training in `folder` goes on only if it is of this trial and kind.
 void BayesRun::claim_folder(const std::string& folder, const store::StoredTrial& trial,
-                            std::string_view kind) {
+                            std::string_view kind, const train::Stages& stages) {
   const std::string fact = kFinal + folder.substr(folder_.size());
   const Json about = {{"trial", trial.number}, {"training", std::string(kind)}};
   const Json before = study_->fact(fact);
   if (before == about) return;
-  if (folder == folder_) keep_previous();
+  if (folder == folder_) keep_previous(stages);
   clear_folder(folder);
   study_->set_fact(fact, about);
 }
 
 /// A trial in full; nothing, and that is kept, where the training has no end.
 std::optional<train::RunResult> BayesRun::trained(const store::StoredTrial& trial, Images images,
-                                                  const std::string& folder, const Stages& stages) {
-  claim_folder(folder, trial, enum_name(config_.bayes.final_training));
-  const Choice choice = search::choice_of(space_, trial);
-  const bool is_adjoined = config_.bayes.final_training == search::FinalTraining::kAdjoined;
-  train::Job job = is_adjoined
-                       ? search::prepare_adjoined(config_, teacher_, choice, images, stages.launch)
-                       : search::prepare_student(config_, teacher_, choice, search::Length::kWhole,
-                                                 images, stages.launch);
+                                                  const std::string& folder,
+                                                  const train::Stages& stages) {
+  claim_folder(folder, trial, enum_name(config_.bayes.final_training), stages);
+  const Choice choice = choice_of(space_, trial);
+  const bool is_adjoined = config_.bayes.final_training == FinalTraining::kAdjoined;
+  train::Job job = is_adjoined ? prepare_adjoined(config_, teacher_, choice, images, stages.launch)
+                               : prepare_student(config_, teacher_, choice, Length::kWhole, images,
+                                                 stages.launch);
   if (folder == folder_) hold_.reset();  // the training takes it
   try {
     return stages.go_on(std::move(job), folder);
@@ -219,7 +193,7 @@ std::optional<train::RunResult> BayesRun::trained(const store::StoredTrial& tria
     if (!failures.is_object()) failures = Json::object();
     failures[final_kind()] = error.what();
     study_->set_facts(trial.number, {{kFailures, failures}});
-    print_notes({fmt::format("warning: trial {} cannot be trained in full: {}", trial.number,
+    stages.note({fmt::format("warning: trial {} cannot be trained in full: {}", trial.number,
                              error.what())});
     return std::nullopt;
   }
@@ -228,7 +202,7 @@ std::optional<train::RunResult> BayesRun::trained(const store::StoredTrial& tria
 /// One on all images; of several the best by the images set aside, which none of them learns from.
 /// Nothing where the training of one failed.
 std::optional<Json> BayesRun::train_best(const std::vector<store::StoredTrial>& best,
-                                         const Stages& stages) {
+                                         const train::Stages& stages) {
   double seconds = 0;
   int64_t epochs = 0;
   const store::StoredTrial* winner = &best.front();
@@ -257,15 +231,15 @@ std::optional<Json> BayesRun::train_best(const std::vector<store::StoredTrial>& 
       top = top1;
       epochs = result->epochs;
     }
-    take_finalist(*winner, folder_of(*winner));
+    take_finalist(*winner, folder_of(*winner), stages);
   }
   Json result = summary(*winner);
   if (!finalists.empty()) result["finalists"] = finalists;
   const auto network = [&](const std::string& path) {
-    return network_json(models::load(path).header.spec,
-                        search::judged(config_, path, JudgedBy::kValidation, stages.launch), path);
+    return train::network_json(models::load(path).header.spec,
+                               judged(config_, path, JudgedBy::kValidation, stages.launch), path);
   };
-  const bool is_adjoined = config_.bayes.final_training == search::FinalTraining::kAdjoined;
+  const bool is_adjoined = config_.bayes.final_training == FinalTraining::kAdjoined;
   result["large"] = network(is_adjoined ? folder_ + "/large.safetensors" : teacher_);
   result["small"] = network(folder_ + "/small.safetensors");
   result["epochs"] = epochs;
@@ -274,45 +248,16 @@ std::optional<Json> BayesRun::train_best(const std::vector<store::StoredTrial>& 
 }
 
 /// What was trained in `folder` is that of the whole search.
-void BayesRun::take_finalist(const store::StoredTrial& trial, const std::string& folder) {
-  claim_folder(folder_, trial, final_kind());
+void BayesRun::take_finalist(const store::StoredTrial& trial, const std::string& folder,
+                             const train::Stages& stages) {
+  claim_folder(folder_, trial, final_kind(), stages);
   for (const char* name : {"/large.safetensors", "/small.safetensors"}) {
     if (place_at(folder + name) != Place::kFile) continue;
     const models::Model won = models::load(folder + name);
     models::save(folder_ + name, won.header, won.weights);
   }
-  search::write_architecture(folder_, space_.large(), search::choice_of(space_, trial));
+  write_architecture(folder_, space_.large(), choice_of(space_, trial));
   study_->set_fact("best", trial.number);
 }
 
-void print_bayes_result(const Json& run) {
-  if (run.contains("joined")) {
-    fmt::print("{}: this process ran {}\n", run.at("run").get<std::string>(),
-               so_many(run.at("trials").get<int64_t>(), "trial"));
-    return;
-  }
-  int64_t kept = 0;
-  for (const Json& block : run.at("architecture").at("blocks")) kept += block.at("keep") ? 1 : 0;
-  const Json& states = run.at("states");
-  const auto macs = run.at("macs").get<double>();
-  fmt::print("{}: {} complete, {} stopped early, {} failed; proposals took {:.1f} % of the time\n",
-             so_many(run.at("trials").get<int64_t>(), "trial"),
-             states.at("complete").get<int64_t>(), states.at("stopped").get<int64_t>(),
-             states.at("failed").get<int64_t>(),
-             100 * run.at("proposal_seconds").get<double>() /
-                 std::max(run.at("search_seconds").get<double>(), 1e-9));
-  for (const Json& finalist : run.value("finalists", Json::array())) {
-    fmt::print("trial {}, trained in full: {:.2f} % of the images set aside\n",
-               finalist.at("trial").get<int64_t>(), finalist.at("top1_set_aside").get<double>());
-  }
-  const std::string text = fmt::format(
-      "{}/architecture.json: trial {}, {} of {} blocks, {}, {} MACs ({:.3f} of the large "
-      "network's)",
-      run.at("run").get<std::string>(), run.at("best").get<int64_t>(), kept,
-      run.at("architecture").at("blocks").size(),
-      so_many(std::ssize(run.at("architecture").at("skips")), "skip"), short_count(macs),
-      macs / run.at("large").at("macs").get<double>());
-  fmt::print("{}{}\n", text, used_of_target(run));
-}
-
-}  // namespace adjoin::cli
+}  // namespace adjoin::search

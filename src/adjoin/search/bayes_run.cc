@@ -1,4 +1,4 @@
-#include "adjoin/cli/bayes_run.h"
+#include "adjoin/search/bayes_run.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,9 +8,6 @@
 #include <cstring>
 #include <thread>
 
-#include "adjoin/cli/model_options.h"
-#include "adjoin/cli/search_run.h"
-#include "adjoin/cli/worker_processes.h"
 #include "adjoin/core/atomic_file.h"
 #include "adjoin/core/place.h"
 #include "adjoin/core/rng.h"
@@ -19,20 +16,19 @@
 #include "adjoin/models/load.h"
 #include "adjoin/search/halving.h"
 #include "adjoin/search/job.h"
+#include "adjoin/search/search_folder.h"
 #include "adjoin/tensor/device.h"
 
-namespace adjoin::cli {
+namespace adjoin::search {
 namespace {
 
-using search::Images;
-using search::Length;
 using store::TrialState;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void check_alone(const Stages& stages) {
+void check_alone(const train::Stages& stages) {
   if (stages.launch.size == 1) return;
   throw Error(ErrorKind::kUsage,
               "--method bayes: is for processes of their own, not of one group; say --jobs N, or "
@@ -45,30 +41,30 @@ void remove_files(const std::string& folder, std::initializer_list<const char*> 
 
 }  // namespace
 
-BayesRun::BayesRun(search::SearchConfig config, std::string folder)
-    : config_(search::with_teaching(std::move(config))),
+BayesRun::BayesRun(SearchConfig config, std::string folder)
+    : config_(with_teaching(std::move(config))),
       folder_(std::move(folder)),
       teacher_(folder_ + "/teacher/model.safetensors"),
-      space_(search::exploration(config_)) {
+      space_(exploration(config_)) {
   store::check_available();
   train::TrainConfig& training = config_.compress.train;
   training.dtype = train::dtype_name(train::choose_compute(training.device, training.dtype));
 }
 
 std::vector<std::string> BayesRun::notes() const {
-  std::vector<std::string> notes = search::without_effect(config_);
-  const int64_t epochs = search::trial_epochs(config_);
+  std::vector<std::string> notes = without_effect(config_);
+  const int64_t epochs = trial_epochs(config_);
   const int64_t halving = config_.bayes.halving;
-  if (halving != 0 && search::Halving{halving, epochs}.rungs().empty()) {
+  if (halving != 0 && Halving{halving, epochs}.rungs().empty()) {
     notes.push_back(fmt::format("halving: is {}, so no trial of {} is stopped early", halving,
                                 so_many(epochs, "epoch")));
   }
   const int64_t last = config_.bayes.tse_epochs;
-  if (config_.bayes.reward_by == search::RewardBy::kTseE && last > epochs) {
+  if (config_.bayes.reward_by == RewardBy::kTseE && last > epochs) {
     notes.push_back(
         fmt::format("tse_epochs: is {}, but a trial has {}", last, so_many(epochs, "epoch")));
   }
-  notes.push_back(search::feasible_text(space_));
+  notes.push_back(feasible_text(space_));
   return notes;
 }
 
@@ -80,15 +76,14 @@ std::pair<train::Job, std::string> BayesRun::first_job(const train::Launch& laun
   const std::string& from = config_.compress.train.from;
   const bool is_taught = place_at(teacher_) == Place::kFile;  // of a search that goes on
   if (from.empty() && !is_taught) {
-    return {search::prepare_teacher(config_, launch),
+    return {prepare_teacher(config_, launch),
             fmt::format("the training of the teacher; {} of up to {} and the training of what is "
                         "found come after it",
-                        so_many(config_.trials, "trial"),
-                        so_many(search::trial_epochs(config_), "epoch"))};
+                        so_many(config_.trials, "trial"), so_many(trial_epochs(config_), "epoch"))};
   }
   Rng rng(seed());
-  return {search::prepare_student(config_, is_taught ? teacher_ : from, *space_.drawn(rng),
-                                  Length::kTrial, Images::kHeldIn, launch),
+  return {prepare_student(config_, is_taught ? teacher_ : from, *space_.drawn(rng), Length::kTrial,
+                          Images::kHeldIn, launch),
           "one of " + so_many(config_.trials, "trial")};
 }
 
@@ -105,8 +100,8 @@ bool BayesRun::propose() {
   const std::vector<store::StoredTrial> trials = study_->trials();
   const int64_t known = std::ssize(trials);
   const auto start = std::chrono::steady_clock::now();
-  const search::History history = search::history_of(space_, trials);
-  const search::Proposer way = search::way_now(config_.bayes.proposer, history);
+  const History history = history_of(space_, trials);
+  const Proposer way = way_now(config_.bayes.proposer, history);
   // While too little is known, one is drawn at a time: the next one may be learned already.
   const bool is_early = known > 0 && way != config_.bayes.proposer;
   const int64_t wanted = is_early ? 1 : config_.bayes.proposals;
@@ -116,7 +111,7 @@ bool BayesRun::propose() {
   if (choices.empty()) return false;
   std::vector<store::Proposal> proposals;
   for (const Choice& choice : choices) {
-    proposals.push_back(search::proposal_of(space_, choice, way, config_.compress.train.seed));
+    proposals.push_back(proposal_of(space_, choice, way, config_.compress.train.seed));
     proposals.back().facts["proposal_seconds"] =
         seconds_since(start) / static_cast<double>(choices.size());
   }
@@ -128,11 +123,11 @@ bool BayesRun::propose() {
 bool BayesRun::has_enough(const std::vector<store::StoredTrial>& trials) const {
   if (store::count_over(trials) >= config_.trials) return true;
   const double limit = config_.budget_minutes * 60;
-  return limit > 0 && search::sum_of(trials, kSeconds) >= limit;
+  return limit > 0 && sum_of(trials, kSeconds) >= limit;
 }
 
 /// One that waits, or that a process left behind when it died. Nothing when all are over.
-std::optional<store::Claim> BayesRun::next_trial(const Stages& stages) {
+std::optional<store::Claim> BayesRun::next_trial(const train::Stages& stages) {
   constexpr auto kPause = std::chrono::milliseconds(20);
   constexpr auto kLongPause = std::chrono::milliseconds(200);
   bool is_told = false;
@@ -154,7 +149,7 @@ std::optional<store::Claim> BayesRun::next_trial(const Stages& stages) {
     const std::vector<store::StoredTrial> trials = study_->trials();
     const int64_t open = std::ssize(trials) - store::count_over(trials);
     if (open == 0) return std::nullopt;
-    if (!is_told) print_notes({fmt::format("waiting for other processes; trials left: {}", open)});
+    if (!is_told) stages.note({fmt::format("waiting for other processes; trials left: {}", open)});
     is_told = true;
     std::this_thread::sleep_for(kLongPause);
   }
@@ -175,32 +170,32 @@ void BayesRun::clear_folder(const std::string& run) const {
   }
 }
 
-void BayesRun::run_trial(const store::Claim& claim, const Stages& stages) {
+void BayesRun::run_trial(const store::Claim& claim, const train::Stages& stages) {
   const int64_t number = claim.trial().number;
   // What lies there before the first attempt is of another study.
   if (claim.trial().facts.at("attempts") == 1) clear_folder(trial_folder(number));
   const Json& facts = claim.trial().facts;
-  const std::string name = search::name_of(claim.trial());
-  const Choice choice = search::choice_of(space_, claim.trial());
-  const search::Price price = space_.price(choice);
-  const search::Worth worth = this->worth();
-  const int64_t epochs = search::trial_epochs(config_);
-  std::optional<search::Latency> latency;
-  if (worth.cost() == search::RewardCost::kLatency) {
-    const std::vector<double> known = search::numbers_of(facts, "latency", name);
+  const std::string name = name_of(claim.trial());
+  const Choice choice = choice_of(space_, claim.trial());
+  const Price price = space_.price(choice);
+  const Worth worth = this->worth();
+  const int64_t epochs = trial_epochs(config_);
+  std::optional<Latency> latency;
+  if (worth.cost() == RewardCost::kLatency) {
+    const std::vector<double> known = numbers_of(facts, "latency", name);
     if (known.size() == 2) {
       latency = {known[0], known[1]};
     } else {
-      latency = search::measured_latency(space_, choice);
+      latency = measured_latency(space_, choice);
       study_->set_facts(
           number, {{"latency", {latency->large, latency->small}}, {"latency_ms", latency->small}});
     }
   }
-  std::vector<double> losses = search::numbers_of(facts, "losses", name);
-  std::vector<double> tops = search::numbers_of(facts, "tops", name);
-  const search::Halving halving{config_.bayes.halving, epochs};
-  train::Job job = search::prepare_student(config_, teacher_, choice, Length::kTrial,
-                                           Images::kHeldIn, stages.launch);
+  std::vector<double> losses = numbers_of(facts, "losses", name);
+  std::vector<double> tops = numbers_of(facts, "tops", name);
+  const Halving halving{config_.bayes.halving, epochs};
+  train::Job job =
+      prepare_student(config_, teacher_, choice, Length::kTrial, Images::kHeldIn, stages.launch);
   if (number > 0) job.notes.clear();  // those of the first
   job.is_enough = [&](double time, const train::EpochReport& report) {
     const auto epoch = static_cast<size_t>(std::llround(time * static_cast<double>(epochs)));
@@ -219,7 +214,7 @@ void BayesRun::run_trial(const store::Claim& claim, const Stages& stages) {
     const auto done = static_cast<int64_t>(epoch) + 1;
     study_->report(number, done - 1, reward,
                    {{"losses", losses}, {"tops", tops}, {"top1", tops.back()}});
-    return halving.is_over(done, reward, search::rewards_after(done, number, study_->trials()));
+    return halving.is_over(done, reward, rewards_after(done, number, study_->trials()));
   };
   const std::string folder = trial_folder(number);
   const auto start = std::chrono::steady_clock::now();
@@ -230,7 +225,7 @@ void BayesRun::run_trial(const store::Claim& claim, const Stages& stages) {
     const double reward = worth(price, latency, losses, tops);
     study_->finish(number, is_whole ? TrialState::kComplete : TrialState::kPruned, reward,
                    {{kSeconds, result.seconds}});
-    print_notes({fmt::format(
+    stages.note({fmt::format(
         "trial {}: reward {:.4f}, {:.2f} % with {} MACs{}", number, reward, tops.back(),
         short_count(static_cast<double>(price.macs)),
         is_whole ? "" : fmt::format(", stopped after {} of {} epochs", result.epochs, epochs))});
@@ -238,50 +233,46 @@ void BayesRun::run_trial(const store::Claim& claim, const Stages& stages) {
     if (error.kind() != ErrorKind::kNumeric) throw;
     study_->finish(number, TrialState::kFailed, std::nan(""),
                    {{"failure", error.what()}, {kSeconds, seconds_since(start)}});
-    print_notes({fmt::format("trial {}: failed: {}", number, error.what())});
+    stages.note({fmt::format("trial {}: failed: {}", number, error.what())});
   }
   clear_weights(folder);
 }
 
-void BayesRun::try_networks(const Stages& stages) {
-  WorkerProcesses others;
+void BayesRun::try_networks(const train::Stages& stages, const WithHelpers& with_helpers) {
   const int64_t left = config_.trials - store::count_over(study_->trials());
   const int64_t jobs = std::clamp<int64_t>(left, 1, config_.bayes.jobs);
   const int threads = std::max(1, available_cpus() / static_cast<int>(jobs));
-  for (int64_t i = 1; i < jobs; ++i) {
-    others.start({"search", "--join", "--output", folder_, "--progress", "silent"},
-                 fmt::format("{}/search/worker-{}.log", folder_, i), threads);
-  }
-  {
+  const auto work = [&] {
     const Threads few(jobs > 1 ? std::min(torch::get_num_threads(), threads)
                                : torch::get_num_threads());
     try {
       while (const auto claim = next_trial(stages)) run_trial(*claim, stages);
     } catch (const Error& error) {
       if (jobs == 1 || error.kind() != ErrorKind::kInternal) throw;
-      print_notes(
+      stages.note(
           {fmt::format("warning: {}; the others go on, and this process when they are "
                        "through; fewer --jobs need less memory",
                        error.what())});
     }
-    const auto failed = others.wait(stages.stop);
-    if (stages.stop.received() != 0) throw Stopped{stages.stop.received()};
-    for (const auto& [worker, code] : failed) {
-      print_notes({fmt::format("warning: worker {} ended with {}; {}/search/worker-{}.log says why",
-                               worker + 1, code, folder_, worker + 1)});
-    }
+  };
+  const auto failed = with_helpers(folder_, jobs - 1, threads, work);
+  if (stages.stop.received() != 0) throw Stopped{stages.stop.received()};
+  for (const auto& [worker, code] : failed) {
+    stages.note(
+        {fmt::format("warning: worker {0} ended with {1}; {2}/search/worker-{0}.log says why",
+                     worker, code, folder_)});
   }
   // What a process that died, or had too little memory beside the others, left behind.
   while (const auto claim = next_trial(stages)) run_trial(*claim, stages);
   const int64_t tried = std::ssize(study_->trials());
   if (tried < config_.trials && config_.budget_minutes == 0) {
-    print_notes(
+    stages.note(
         {fmt::format("no other networks within the target were found; {} were tried, not {}", tried,
                      config_.trials)});
   }
 }
 
-Json BayesRun::join(const Stages& stages) {
+Json BayesRun::join(const train::Stages& stages) {
   check_alone(stages);
   if (place_at(teacher_) != Place::kFile) {
     throw Error(ErrorKind::kData, teacher_ + ": the teacher of the search is not there");
@@ -294,7 +285,7 @@ Json BayesRun::join(const Stages& stages) {
     ++count;
   }
   if (count > 0 && place_at(folder_ + "/result.json") == Place::kFile) {
-    print_notes(
+    stages.note(
         {fmt::format("{}/result.json is of before; --resume --output {} looks for the best "
                      "of all trials",
                      folder_, folder_)});
@@ -302,7 +293,7 @@ Json BayesRun::join(const Stages& stages) {
   return {{"run", folder_}, {"joined", true}, {"trials", count}};
 }
 
-void BayesRun::search(const Stages& stages) {
+void BayesRun::search(const train::Stages& stages, const WithHelpers& with_helpers) {
   check_alone(stages);
   begin_study(stages);
   write_config();  // what other processes read
@@ -314,7 +305,7 @@ void BayesRun::search(const Stages& stages) {
   if (store::count_over(study_->trials()) < config_.trials) {
     study_->set_fact("best", nullptr);  // until all are over
   }
-  try_networks(stages);
+  try_networks(stages, with_helpers);
 }
 
-}  // namespace adjoin::cli
+}  // namespace adjoin::search

@@ -4,13 +4,12 @@
 
 #include <cmath>
 
-#include "adjoin/cli/bayes_run.h"
-#include "adjoin/cli/model_options.h"
 #include "adjoin/core/place.h"
 #include "adjoin/core/table.h"
 #include "adjoin/models/load.h"
+#include "adjoin/search/bayes_run.h"
 
-namespace adjoin::cli {
+namespace adjoin::search {
 namespace {
 
 constexpr const char* kBaseline = "baseline";
@@ -18,12 +17,12 @@ constexpr const char* kBaseline = "baseline";
 }  // namespace
 
 void BayesRun::open_study(const std::string& teacher_hash) {
-  const Json about = search::study_about(config_, space_, teacher_hash);
+  const Json about = study_about(config_, space_, teacher_hash);
   store::Study::Options options;
-  options.before = search::usual_settings();
+  options.before = usual_settings();
   options.before["images"] = about.at("images");  // nobody looked at them
   study_ = store::Study::open(study_file(), space_.large().name, about, options);
-  search::check_facts(space_, *study_, study_file());
+  check_facts(space_, *study_, study_file());
 }
 
 /// Names the weights of the teacher of a study that is there. A damaged study is refused; one of
@@ -33,15 +32,15 @@ std::string BayesRun::teacher_of_study() const {
   const store::Study study = store::Study::read(study_file());
   const Json about = study.about();
   if (about.value("network", Json()) == train::spec_hash(space_.large())) {
-    search::check_facts(space_, study, study_file());
+    check_facts(space_, study, study_file());
   }
   const Json weights = about.value("teacher_weights", Json());
   return weights.is_string() ? weights.get<std::string>() : "";
 }
 
 /// The teacher is that of --from; one file of it is in the folder, the same for all processes.
-void BayesRun::take_teacher(const Stages& stages) {
-  const train::Job job = search::prepare_teacher(config_, stages.launch);
+void BayesRun::take_teacher(const train::Stages& stages) {
+  const train::Job job = prepare_teacher(config_, stages.launch);
   const std::string hash = models::content_hash(job.start);
   open_study(hash);
   const bool is_there = place_at(teacher_) == Place::kFile &&
@@ -52,7 +51,7 @@ void BayesRun::take_teacher(const Stages& stages) {
 }
 
 /// The teacher is trained, unless it was.
-void BayesRun::train_teacher(const std::string& known, const Stages& stages) {
+void BayesRun::train_teacher(const std::string& known, const train::Stages& stages) {
   const bool is_there = place_at(teacher_) == Place::kFile;
   if (!known.empty()) {  // what differs is said before hours of training
     open_study(is_there ? models::content_hash(models::load(teacher_).weights) : known);
@@ -61,13 +60,12 @@ void BayesRun::train_teacher(const std::string& known, const Stages& stages) {
     if (is_there && (is_timed || !may_go_on)) return;
   }
   if (!is_there) {
-    print_notes({known.empty() ? "the teacher is trained first"
+    stages.note({known.empty() ? "the teacher is trained first"
                                : "the teacher of the study is not there: it is trained again"});
   }
   double seconds = 0;
   try {
-    seconds =
-        stages.run(search::prepare_teacher(config_, stages.launch), folder_ + "/teacher").seconds;
+    seconds = stages.run(prepare_teacher(config_, stages.launch), folder_ + "/teacher").seconds;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kNumeric) throw;
     throw Error(error.kind(), fmt::format("while the teacher was trained: {}", error.what()));
@@ -76,27 +74,25 @@ void BayesRun::train_teacher(const std::string& known, const Stages& stages) {
   study_->set_fact(kTeacherSeconds, seconds);
 }
 
-void BayesRun::begin_study(const Stages& stages) {
+void BayesRun::begin_study(const train::Stages& stages) {
   const std::string known = teacher_of_study();  // before hours of training
   config_.compress.train.from.empty() ? train_teacher(known, stages) : take_teacher(stages);
 }
 
 /// How the large network does, where rewards look at it.
-void BayesRun::measure_baseline(const Stages& stages) {
+void BayesRun::measure_baseline(const train::Stages& stages) {
   if (!study_->fact("teacher").is_null()) return;
-  const train::Evaluation found =
-      search::judged(config_, teacher_, search::JudgedBy::kSetAside, stages.launch);
-  const search::Price price = space_.price(space_.whole());
+  const train::Evaluation found = judged(config_, teacher_, JudgedBy::kSetAside, stages.launch);
+  const Price price = space_.price(space_.whole());
   Json teacher = {{"top1", found.top1}, {"macs", price.macs}, {"params", price.params}};
-  print_notes({fmt::format("the teacher is right about {:.2f} % of the {} images set aside",
+  stages.note({fmt::format("the teacher is right about {:.2f} % of the {} images set aside",
                            found.top1, with_commas(found.images))});
-  if (config_.bayes.reward_by != search::RewardBy::kAccuracy) {
-    print_notes({"the teacher is trained as trials are, to compare their losses with"});
+  if (config_.bayes.reward_by != RewardBy::kAccuracy) {
+    stages.note({"the teacher is trained as trials are, to compare their losses with"});
     const std::string folder = folder_ + "/search/baseline";
     if (study_->fact(kBaseline).is_null()) clear_folder(folder);  // of another study
-    train::Job job =
-        search::prepare_student(config_, teacher_, space_.whole(), search::Length::kTrial,
-                                search::Images::kHeldIn, stages.launch);
+    train::Job job = prepare_student(config_, teacher_, space_.whole(), Length::kTrial,
+                                     Images::kHeldIn, stages.launch);
     const int64_t epochs = job.config.epochs;
     job.is_enough = [this, epochs](double time, const train::EpochReport& report) {
       Json kept = study_->fact(kBaseline);
@@ -109,7 +105,7 @@ void BayesRun::measure_baseline(const Stages& stages) {
     study_->set_fact(kBaselineSeconds, seconds);
     const Json kept = study_->fact(kBaseline);
     for (int64_t i = 0; i < epochs; ++i) {
-      teacher["losses"].push_back(search::number_of(kept, std::to_string(i), kBaseline));
+      teacher["losses"].push_back(number_of(kept, std::to_string(i), kBaseline));
     }
     clear_weights(folder);
   }
@@ -117,7 +113,7 @@ void BayesRun::measure_baseline(const Stages& stages) {
   study_->set_fact("teacher", teacher);
 }
 
-search::Worth BayesRun::worth() const {
+Worth BayesRun::worth() const {
   const Json teacher = study_->fact("teacher");
   if (!teacher.is_object()) {
     throw Error(ErrorKind::kUsage,
@@ -125,9 +121,7 @@ search::Worth BayesRun::worth() const {
   }
   const char* const owner = "the teacher of the study";
   return {
-      config_,
-      space_,
-      {search::number_of(teacher, "top1", owner), search::numbers_of(teacher, "losses", owner)}};
+      config_, space_, {number_of(teacher, "top1", owner), numbers_of(teacher, "losses", owner)}};
 }
 
-}  // namespace adjoin::cli
+}  // namespace adjoin::search

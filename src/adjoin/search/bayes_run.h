@@ -1,0 +1,94 @@
+#pragma once
+
+// A search by trials from end to end: the teacher, the study and its trials, by one process or
+// several, and the training of the best.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "adjoin/search/candidate.h"
+#include "adjoin/search/trial_book.h"
+#include "adjoin/train/run_folder.h"
+#include "adjoin/train/stages.h"
+
+namespace adjoin::search {
+
+/// Facts of a study: of each trial, of its teacher's training, and of that trials are compared
+/// with.
+inline constexpr const char* kSeconds = "seconds";
+inline constexpr const char* kTeacherSeconds = "teacher_seconds";
+inline constexpr const char* kBaselineSeconds = "baseline_seconds";
+
+/// Does `work` beside `count` more processes that join the search in a folder, with so many threads
+/// each, and waits for them. Those that failed: numbers from 1, and exit codes.
+using WithHelpers = std::function<std::vector<std::pair<int64_t, int>>(
+    const std::string& folder, int64_t count, int threads, const std::function<void()>& work)>;
+
+class BayesRun {
+ public:
+  BayesRun(SearchConfig config, std::string folder);
+
+  std::vector<std::string> notes() const;
+
+  /// Of a dry run: the first job, and what part of the whole it is.
+  std::pair<train::Job, std::string> first_job(const train::Launch& launch) const;
+
+  /// Keeps other searches from the folder, until what is found is trained there.
+  void take_folder(bool is_resumed);
+
+  /// The teacher, and all trials.
+  void search(const train::Stages& stages, const WithHelpers& with_helpers);
+
+  /// The training of the best, where one is wanted; the result, {"small": {"file", ..}, ..} of a
+  /// training.
+  Json finish(const train::Stages& stages);
+
+  /// Trials of a search that another process began, until none is left.
+  Json join(const train::Stages& stages);
+
+ private:
+  void begin_study(const train::Stages& stages);
+  std::string teacher_of_study() const;
+  void train_teacher(const std::string& known, const train::Stages& stages);
+  void take_teacher(const train::Stages& stages);
+  void open_study(const std::string& teacher_hash);
+  void write_config() const;
+  void measure_baseline(const train::Stages& stages);
+  Worth worth() const;
+  void try_networks(const train::Stages& stages, const WithHelpers& with_helpers);
+  std::optional<store::Claim> next_trial(const train::Stages& stages);
+  bool has_enough(const std::vector<store::StoredTrial>& trials) const;
+  bool propose();
+  void run_trial(const store::Claim& claim, const train::Stages& stages);
+  void clear_weights(const std::string& trial) const;
+  void clear_folder(const std::string& run) const;
+  void claim_folder(const std::string& folder, const store::StoredTrial& trial,
+                    std::string_view kind, const train::Stages& stages);
+  void keep_previous(const train::Stages& stages) const;
+  std::vector<store::StoredTrial> best_ones() const;
+  std::optional<train::RunResult> trained(const store::StoredTrial& trial, Images images,
+                                          const std::string& folder, const train::Stages& stages);
+  std::optional<Json> train_best(const std::vector<store::StoredTrial>& best,
+                                 const train::Stages& stages);
+  void take_finalist(const store::StoredTrial& trial, const std::string& folder,
+                     const train::Stages& stages);
+  Json summary(const store::StoredTrial& best) const;
+  const store::StoredTrial& chosen(const std::vector<store::StoredTrial>& best) const;
+  std::string final_kind() const;
+  uint64_t seed() const { return static_cast<uint64_t>(config_.compress.train.seed); }
+  std::string trial_folder(int64_t number) const;
+  std::string study_file() const { return folder_ + "/study.db"; }
+
+  SearchConfig config_;
+  std::string folder_;
+  std::string teacher_;  // the large network's file, in the folder
+  Exploration space_;
+  std::optional<store::Study> study_;
+  std::unique_ptr<train::RunFolder> hold_;
+};
+
+}  // namespace adjoin::search

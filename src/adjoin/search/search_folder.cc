@@ -1,0 +1,32 @@
+#include "adjoin/search/search_folder.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "adjoin/core/config.h"
+#include "adjoin/core/place.h"
+
+namespace adjoin::search {
+
+bool has_search(const std::string& folder) {
+  const auto names = {"/search", "/scores.jsonl", "/study.db", "/teacher"};
+  return std::any_of(names.begin(), names.end(),
+                     [&](const char* name) { return place_at(folder + name) != Place::kNothing; });
+}
+
+std::unique_ptr<train::RunFolder> held(const std::string& folder, const SearchConfig& config,
+                                       bool is_resumed) {
+  if (!is_resumed && has_search(folder)) {
+    throw Error(ErrorKind::kUsage, folder +
+                                       ": holds a search already; go on with it by --resume, or "
+                                       "choose another --output");
+  }
+  auto hold = std::make_unique<train::RunFolder>(folder, is_resumed);
+  // While no search is there, these are the settings that count.
+  if (!has_search(folder) || place_at(folder + "/config.yaml") != Place::kFile) {
+    hold->write("config.yaml", config_yaml(config));
+  }
+  return hold;
+}
+
+}  // namespace adjoin::search
