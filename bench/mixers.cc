@@ -98,7 +98,7 @@ class Worker {
       case MixerKind::kSoftmax:
       case MixerKind::kRelative: break;
     }
-    return nn::scaled_dot_product(q_, k_, v_, scale_, {});
+    return nn::scaled_dot_product(q_, k_, v_, scale_, {}, {});
   }
 
   int64_t tokens_ = 0;

@@ -41,7 +41,8 @@ class WorkedExampleTest : public SeededTest {
 };
 
 TEST_F(WorkedExampleTest, HeadsAndOutputAgreeToSixDecimals) {
-  const auto heads = softmax_attention(linear(weights, "qkv.", x), /*heads=*/2, 1 / std::sqrt(3.0));
+  const auto heads =
+      softmax_attention(linear(weights, "qkv.", x), /*heads=*/2, 1 / std::sqrt(3.0), {});
   const auto out = linear(weights, "proj.", heads);
   const auto wanted_heads =
       matrix({11.982731, 8.017269, 10.051806, 9.632431, 6.271042, 9.451737,  //
@@ -66,14 +67,14 @@ TEST_F(AttentionTest, GivesTheWorkedExampleWithoutScaleToo) {
 TEST_F(AttentionTest, PermutedTokensGivePermutedOutputs) {
   const auto qkv = randn64({2, 7, 3 * 2 * 4});
   const auto order = torch::randperm(7);
-  const auto moved = softmax_attention(qkv.index_select(1, order), 2, 0.5);
+  const auto moved = softmax_attention(qkv.index_select(1, order), 2, 0.5, {});
   EXPECT_TRUE(
-      torch::allclose(moved, softmax_attention(qkv, 2, 0.5).index_select(1, order), 0, 1e-12));
+      torch::allclose(moved, softmax_attention(qkv, 2, 0.5, {}).index_select(1, order), 0, 1e-12));
 }
 
 TEST_F(AttentionTest, SoftmaxAttentionHasTheGradientOfItsFormula) {
   const auto qkv = randn64({2, 3, 3 * 2 * 2});
-  expect_gradients_match({{"qkv", qkv}}, [&] { return softmax_attention(qkv, 2, 0.7); });
+  expect_gradients_match({{"qkv", qkv}}, [&] { return softmax_attention(qkv, 2, 0.7, {}); });
 }
 
 /// Sizes at which the blocked form uses one run, several runs, and a last run that is not full.

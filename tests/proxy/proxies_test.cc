@@ -33,7 +33,7 @@ Subject linear_subject(const torch::Tensor& weight) {
   Subject subject;
   subject.tensors = {layer("fc.weight", 2, 3)};
   subject.weights.set("fc.weight", weight);
-  subject.logits = [](const Weights& weights, const torch::Tensor& x, bool) {
+  subject.logits = [](const Weights& weights, const torch::Tensor& x, const nn::Context&) {
     return torch::matmul(x, weights.at("fc.weight").t());
   };
   return subject;
@@ -78,7 +78,7 @@ TEST_F(ProxyTest, SynflowIsConservedFromLayerToLayerWithoutNormsAndBiases) {
   subject.tensors = {layer("a.weight", 5, 3), layer("b.weight", 4, 5), layer("c.weight", 2, 4)};
   for (const TensorInfo& info : subject.tensors)
     subject.weights.set(info.name, randn64(info.shape()));
-  subject.logits = [](const Weights& w, const torch::Tensor& x, bool) {
+  subject.logits = [](const Weights& w, const torch::Tensor& x, const nn::Context&) {
     const auto a = torch::relu(torch::matmul(x, w.at("a.weight").t()));
     return torch::matmul(torch::relu(torch::matmul(a, w.at("b.weight").t())), w.at("c.weight").t());
   };
@@ -132,7 +132,7 @@ TEST_F(ProxyTest, FisherSumsActivationTimesGradientOverTokens) {
   const auto hidden = [](const Weights& w, const torch::Tensor& x) {
     return torch::linear(x, w.at("a.weight"), w.at("a.bias"));  // (B, N, 4)
   };
-  subject.logits = [&](const Weights& w, const torch::Tensor& x, bool) {
+  subject.logits = [&](const Weights& w, const torch::Tensor& x, const nn::Context&) {
     return torch::matmul(torch::gelu(hidden(w, x)).mean(1), w.at("head.weight").t());
   };
   const auto tokens = randn64({5, 7, 3});

@@ -267,7 +267,7 @@ std::string_view reason(const YAML::Exception& e) {
       {YAML::ErrorMsg::END_OF_SEQ, "a line that is no \"- item\", or is indented otherwise"},
       {YAML::ErrorMsg::UNKNOWN_ANCHOR, "an alias without an anchor"}};
   for (const auto& [theirs, ours] : reasons) {
-    if (e.msg == theirs) return ours;
+    if (e.msg.starts_with(theirs)) return ours;  // some go on with a name
   }
   return e.msg;
 }

@@ -36,7 +36,7 @@ torch::Tensor transformer_layer(const Weights& weights, const std::string& prefi
   const auto qkv = nn::linear(weights, prefix + "attn.qkv.",
                               nn::layer_norm(weights, prefix + "norm1.", x, eps, context));
   const double scale = 1 / std::sqrt(static_cast<double>(x.size(2)));
-  const auto mixed = nn::softmax_attention(qkv, /*heads=*/1, scale);
+  const auto mixed = nn::softmax_attention(qkv, /*heads=*/1, scale, context);
   const auto y =
       qkv.chunk(3, -1)[2].to(x.scalar_type()) + nn::linear(weights, prefix + "attn.proj.", mixed);
   const auto normed = nn::layer_norm(weights, prefix + "norm2.", y, eps, context);

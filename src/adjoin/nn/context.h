@@ -34,9 +34,10 @@ using BlockFunction = std::function<torch::Tensor(size_t block, const torch::Ten
 
 struct Context {
   bool is_training = false;
-  bool is_recomputed = false;           ///< blocks are computed again in backward, see recompute.h
-  double dropout = 0;                   ///< on embeddings, attention output and MLP, in training
-  TorchOptional<torch::Generator> rng;  ///< of dropout and drop-path; LibTorch's default otherwise
+  bool is_recomputed = false;            ///< blocks are computed again in backward, see recompute.h
+  bool is_differentiated_twice = false;  ///< gradients will be differentiated themselves
+  double dropout = 0;                    ///< on embeddings, attention output and MLP, in training
+  TorchOptional<torch::Generator> rng;   ///< of dropout and drop-path; LibTorch's default otherwise
   Tap tap;
   BlockFunction block;             ///< instead of the network's own blocks
   bool has_norms = true;           ///< else layer norms hand on what they get

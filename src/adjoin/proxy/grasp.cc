@@ -8,7 +8,9 @@ double grasp(Probe& probe) {
   for (const TensorInfo& info : probe.subject().tensors) {
     if (is_layer_weight(info)) weights.push_back(leaves.at(info.name));
   }
-  const auto loss = mean_loss(probe.subject(), leaves, probe.batches()[0]);
+  nn::Context context;
+  context.is_differentiated_twice = true;
+  const auto loss = mean_loss(probe.subject(), leaves, probe.batches()[0], context);
   const auto gradients = torch::autograd::grad({loss}, weights, {}, /*retain_graph=*/true,
                                                /*create_graph=*/true);
   torch::Tensor along;  // g . stop(g), whose gradient is H g

@@ -8,13 +8,6 @@
 namespace adjoin::proxy {
 namespace {
 
-torch::Tensor logits_of(const ModelSpec& spec, const Weights& weights, const torch::Tensor& images,
-                        bool has_norms) {
-  nn::Context context;
-  context.has_norms = has_norms;
-  return models::forward(spec, weights, images, context).logits();
-}
-
 /// What enters the GELU of every block.
 std::vector<torch::Tensor> activations_of(const ModelSpec& spec, const Weights& weights,
                                           const torch::Tensor& images) {
@@ -60,8 +53,9 @@ Subject subject_of(const ModelSpec& spec, Weights weights) {
   subject.weights = std::move(weights);
   subject.params = counted.params;
   subject.macs = counted.macs.total();
-  subject.logits = [spec](const Weights& w, const torch::Tensor& images, bool has_norms) {
-    return logits_of(spec, w, images, has_norms);
+  subject.logits = [spec](const Weights& w, const torch::Tensor& images,
+                          const nn::Context& context) {
+    return models::forward(spec, w, images, context).logits();
   };
   subject.activations = [spec](const Weights& w, const torch::Tensor& images) {
     return activations_of(spec, w, images);
@@ -73,9 +67,10 @@ bool is_layer_weight(const TensorInfo& info) {
   return info.is_trained && info.axes.size() >= 2 && info.name.ends_with(".weight");
 }
 
-torch::Tensor mean_loss(const Subject& subject, const Weights& weights, const Sample& sample) {
-  return torch::nn::functional::cross_entropy(
-      subject.logits(weights, sample.images, /*has_norms=*/true), sample.labels);
+torch::Tensor mean_loss(const Subject& subject, const Weights& weights, const Sample& sample,
+                        const nn::Context& context) {
+  return torch::nn::functional::cross_entropy(subject.logits(weights, sample.images, context),
+                                              sample.labels);
 }
 
 Probe::Probe(Subject subject, std::vector<Sample> batches)
@@ -108,7 +103,9 @@ const std::vector<Pull>& Probe::flow(bool has_norms) {
       positive.set(info.name, info.is_trained ? value.abs().requires_grad_(true) : value);
     }
     const auto one = torch::ones_like(batches_[0].images.narrow(0, 0, 1)).to(torch::kFloat64);
-    place->second = pulls_of(subject_, positive, subject_.logits(positive, one, has_norms).sum());
+    nn::Context context;
+    context.has_norms = has_norms;
+    place->second = pulls_of(subject_, positive, subject_.logits(positive, one, context).sum());
   }
   return place->second;
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "adjoin/nn/context.h"
 #include "adjoin/spec/tensors.h"
 #include "adjoin/tensor/weights.h"
 
@@ -19,8 +20,9 @@ struct Subject {
   Weights weights;
   int64_t params = 0;
   int64_t macs = 0;
-  /// Logits (B, classes) of images (B, C, H, W), with or without layer norms.
-  std::function<torch::Tensor(const Weights&, const torch::Tensor& images, bool has_norms)> logits;
+  /// Logits (B, classes) of images (B, C, H, W).
+  std::function<torch::Tensor(const Weights&, const torch::Tensor& images, const nn::Context&)>
+      logits;
   /// What enters every activation function, (B, ..) each.
   std::function<std::vector<torch::Tensor>(const Weights&, const torch::Tensor& images)>
       activations;
@@ -70,6 +72,7 @@ class Probe {
 bool is_layer_weight(const TensorInfo& info);
 
 /// The mean cross entropy, 0-d.
-torch::Tensor mean_loss(const Subject& subject, const Weights& weights, const Sample& sample);
+torch::Tensor mean_loss(const Subject& subject, const Weights& weights, const Sample& sample,
+                        const nn::Context& context = {});
 
 }  // namespace adjoin::proxy

@@ -29,6 +29,9 @@ c10::intrusive_ptr<c10d::Store> open_store(const Launch& launch,
   options.isServer = launch.rank == 0 && !launch.is_served;
   options.waitWorkers = false;  // the roll call below can say who is missing
   options.timeout = std::chrono::ceil<std::chrono::seconds>(patience);  // c10d drops fractions
+#if ADJOIN_TORCH >= 20400
+  options.useLibUV = false;  // which a LibTorch may have been built without
+#endif
   // Looked at beforehand: c10d would write lines of its own about what it cannot reach.
   if (options.isServer && !is_port_free(launch.port)) {
     throw Error(ErrorKind::kIo, fmt::format("port {} is in use by another program: set MASTER_PORT "

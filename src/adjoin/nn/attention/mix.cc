@@ -53,7 +53,7 @@ torch::Tensor mixed(const PlacedBlock& placed, const Weights& weights, const Hea
       return lsh_attention(q, v, weights.at(prefix + kLshRotations), mixer, scale);
     case MixerKind::kSoftmax: break;
   }
-  if (!placed.window) return scaled_dot_product(q, k, v, scale, {});
+  if (!placed.window) return scaled_dot_product(q, k, v, scale, {}, context);
   return window_attention(weights, prefix, q, k, v, scale, *placed.window, context);
 }
 

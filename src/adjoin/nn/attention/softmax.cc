@@ -13,9 +13,12 @@ torch::Tensor plain_attention(const torch::Tensor& q, const torch::Tensor& k,
 }
 
 torch::Tensor scaled_dot_product(const torch::Tensor& q, const torch::Tensor& k,
-                                 const torch::Tensor& v, double scale, const torch::Tensor& bias) {
+                                 const torch::Tensor& v, double scale, const torch::Tensor& bias,
+                                 [[maybe_unused]] const Context& context) {
   if (v.size(-1) != q.size(-1)) return plain_attention(q, k, v, scale, bias);
 #if ADJOIN_TORCH >= 20100
+  // The fused kernels have no second derivative.
+  if (context.is_differentiated_twice) return plain_attention(q, k, v, scale, bias);
   const TorchOptional<torch::Tensor> mask =
       bias.defined() ? TorchOptional<torch::Tensor>(bias.to(q.scalar_type()))
                      : TorchOptional<torch::Tensor>();
@@ -42,9 +45,11 @@ torch::Tensor scaled_dot_product(const torch::Tensor& q, const torch::Tensor& k,
 #endif
 }
 
-torch::Tensor softmax_attention(const torch::Tensor& qkv, int64_t heads, double scale) {
-  const auto split = split_heads(qkv, heads);                                    // q, k, v
-  const auto out = scaled_dot_product(split[0], split[1], split[2], scale, {});  // (B, H, N, d)
+torch::Tensor softmax_attention(const torch::Tensor& qkv, int64_t heads, double scale,
+                                const Context& context) {
+  const auto split = split_heads(qkv, heads);  // q, k, v
+  const auto out =
+      scaled_dot_product(split[0], split[1], split[2], scale, {}, context);  // (B, H, N, d)
   return out.transpose(1, 2).reshape({qkv.size(0), qkv.size(1), -1});
 }
 

@@ -59,8 +59,8 @@ torch::Tensor window_attention(const Weights& weights, const std::string& prefix
                                const torch::Tensor& q, const torch::Tensor& k,
                                const torch::Tensor& v, double scale, const Window& window,
                                const Context& context) {
-  return scaled_dot_product(q, k, v, scale,
-                            attention_bias(weights.at(prefix + kWindowBias), window, context));
+  return scaled_dot_product(
+      q, k, v, scale, attention_bias(weights.at(prefix + kWindowBias), window, context), context);
 }
 
 }  // namespace adjoin::nn
