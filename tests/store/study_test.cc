@@ -89,6 +89,17 @@ TEST_F(StudyTest, AnEpochReportedAgainReplacesWhatWasSaid) {
   EXPECT_EQ(trial.facts["macs"], 5);
 }
 
+TEST_F(StudyTest, FactsOfSeveralTrialsAreSetTogetherOrNotAtAll) {
+  Study study = open_study(path_);
+  study.add(0, proposals(2));
+  study.set_facts({{0, Json{{"point", {1, 2}}}}, {1, Json{{"point", {3, 4}}}}});
+  EXPECT_EQ(study.trials().at(1).facts["point"], Json({3, 4}));
+  expect_error(ErrorKind::kInternal, {"no trial 7"}, [&] {
+    study.set_facts({{0, Json{{"point", 0}}}, {7, Json{{"point", 0}}}});
+  });
+  EXPECT_EQ(study.trials().at(0).facts["point"], Json({1, 2}));
+}
+
 TEST_F(StudyTest, AddsNothingWhenAnotherWasFirst) {
   Study study = open_study(path_);
   Study other = open_study(path_);

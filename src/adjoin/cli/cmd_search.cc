@@ -153,6 +153,7 @@ class SearchCommand {
       return std::move(job);
     };
     SearchConfig whole = config(folder, seed);
+    search::check_folder(folder, run_flags_.is_resumed);
     if (whole.method == Method::kBayes) return first(search::BayesRun(std::move(whole), folder));
     return first(search::SearchRun(std::move(whole), folder));
   }

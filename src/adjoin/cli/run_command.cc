@@ -10,6 +10,7 @@
 #include "adjoin/cli/train_progress.h"
 #include "adjoin/core/atomic_file.h"
 #include "adjoin/core/table.h"
+#include "adjoin/core/text.h"
 #include "adjoin/cost/cost.h"
 #include "adjoin/report/html.h"
 #include "adjoin/report/run_view.h"
@@ -300,7 +301,15 @@ int run_command(const RunFlags& flags, const RunCommand& command) {
     throw Error(ErrorKind::kUsage, "--resume needs --output DIR, the run to go on with");
   }
   flags.progress_style();  // refused now rather than after the data are read
-  const std::string output = run_folder(flags, command.config(flags.output));
+  const bool is_set = !flags.output.empty() && !flags.seeds.empty();
+  const std::string first =
+      is_set ? fmt::format("{}/seed-{}", flags.output, flags.seeds[0]) : flags.output;
+  const std::string output = run_folder(flags, command.config(first));
+  if (!is_utf8(output)) {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--output: {} is not UTF-8, and files of a run name it", in_quotes(output)));
+  }
   std::vector<std::pair<std::string, std::optional<int64_t>>> wanted;
   for (const int64_t seed : flags.seeds) {
     if (std::count(flags.seeds.begin(), flags.seeds.end(), seed) > 1) {

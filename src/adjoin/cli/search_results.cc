@@ -45,12 +45,14 @@ void print_found_by_trials(const Json& run) {
   for (const Json& block : run.at("architecture").at("blocks")) kept += block.at("keep") ? 1 : 0;
   const Json& states = run.at("states");
   const auto macs = run.at("macs").get<double>();
-  fmt::print("{}: {} complete, {} stopped early, {} failed; proposals took {:.1f} % of the time\n",
-             so_many(run.at("trials").get<int64_t>(), "trial"),
-             states.at("complete").get<int64_t>(), states.at("stopped").get<int64_t>(),
-             states.at("failed").get<int64_t>(),
-             100 * run.at("proposal_seconds").get<double>() /
-                 std::max(run.at("search_seconds").get<double>(), 1e-9));
+  const auto open = states.at("open").get<int64_t>();
+  fmt::print(
+      "{}: {} complete, {} stopped early, {} failed{}; proposals took {:.1f} % of the time\n",
+      so_many(run.at("trials").get<int64_t>(), "trial"), states.at("complete").get<int64_t>(),
+      states.at("stopped").get<int64_t>(), states.at("failed").get<int64_t>(),
+      open > 0 ? fmt::format(", {} waiting", open) : "",
+      100 * run.at("proposal_seconds").get<double>() /
+          std::max(run.at("search_seconds").get<double>(), 1e-9));
   for (const Json& finalist : run.value("finalists", Json::array())) {
     fmt::print("trial {}, trained in full: {:.2f} % of the images set aside\n",
                finalist.at("trial").get<int64_t>(), finalist.at("top1_set_aside").get<double>());

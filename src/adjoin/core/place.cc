@@ -20,9 +20,10 @@ Place place_at(const std::string& path) {
 void make_folders(const std::string& path) {
   for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const std::string part = path.substr(0, slash);
-    if (mkdir(part.c_str(), 0777) != 0 && errno != EEXIST && place_at(part) != Place::kFolder) {
+    const int failure = mkdir(part.c_str(), 0777) == 0 ? 0 : errno;
+    if (failure != 0 && failure != EEXIST && place_at(part) != Place::kFolder) {
       throw Error(ErrorKind::kIo,
-                  fmt::format("{}: cannot be made: {}", part, std::strerror(errno)));
+                  fmt::format("{}: cannot be made: {}", part, std::strerror(failure)));
     }
     if (slash == std::string::npos) break;
   }

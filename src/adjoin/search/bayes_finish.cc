@@ -115,7 +115,9 @@ Json BayesRun::finish(const train::Stages& stages) {
                             "they failed",
                             folder_));
   }
+  if (stages.stop.received() != 0) throw Stopped{stages.stop.received()};
   draw_map(space_, *study_, seed());
+  if (stages.stop.received() != 0) throw Stopped{stages.stop.received()};
   while (true) {
     const std::vector<store::StoredTrial> best = best_ones();
     if (best.empty()) {
@@ -129,19 +131,36 @@ Json BayesRun::finish(const train::Stages& stages) {
     study_->set_fact("best", first.number);
     study_->set_fact("best_of", store::count_over(study_->trials()));
     write_architecture(folder_, space_.large(), choice_of(space_, first));
-    if (!config_.retrain) {
-      const Json trained = study_->fact(kFinal);
-      const Json which = trained.is_object() ? trained.value("trial", Json()) : Json();
-      if (!which.is_null() && which != first.number) {
-        stages.note(
-            {fmt::format("{}/small.safetensors is of trial {}; --retrain trains trial {}, the "
-                         "best now",
-                         folder_, which.dump(), first.number)});
-      }
-      return summary(first);
-    }
+    if (!config_.retrain) return untrained(first, stages);
     if (const std::optional<Json> result = train_best(best, stages)) return *result;
   }
+}
+
+/// The result without another training: with what was trained of the best before, where that was.
+Json BayesRun::untrained(const store::StoredTrial& best, const train::Stages& stages) {
+  Json result = summary(best);
+  const Json trained = study_->fact(kFinal);
+  const Json which = trained.is_object() ? trained.value("trial", Json()) : Json();
+  if (which.is_null()) return result;
+  if (which != best.number) {
+    stages.note(
+        {fmt::format("{}/small.safetensors is of trial {}; --retrain trains trial {}, the "
+                     "best now",
+                     folder_, which.dump(), best.number)});
+    return result;
+  }
+  const std::string file = folder_ + "/result.json";
+  const Json before = place_at(file) == Place::kFile ? read_json_file(file) : Json();
+  if (!before.is_object() || before.value("best", Json()) != best.number) return result;
+  const Json small = before.value("small", Json());
+  if (!small.is_object() || !small.contains("file")) return result;
+  for (const char* part : {"large", "small", "finalists", "epochs", "seconds"}) {
+    if (before.contains(part)) result[part] = before.at(part);
+  }
+  result["small"]["file"] = folder_ + "/small.safetensors";  // the folder may have been moved
+  const std::string own = folder_ + "/large.safetensors";
+  result["large"]["file"] = place_at(own) == Place::kFile ? own : teacher_;
+  return result;
 }
 
 /// The networks of an earlier winner are moved to previous/.

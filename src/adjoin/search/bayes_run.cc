@@ -47,6 +47,7 @@ BayesRun::BayesRun(SearchConfig config, std::string folder)
       teacher_(folder_ + "/teacher/model.safetensors"),
       space_(exploration(config_)) {
   store::check_available();
+  store::check_path(study_file());
   train::TrainConfig& training = config_.compress.train;
   training.dtype = train::dtype_name(train::choose_compute(training.device, training.dtype));
 }
@@ -258,6 +259,12 @@ void BayesRun::try_networks(const train::Stages& stages, const WithHelpers& with
   const auto failed = with_helpers(folder_, jobs - 1, threads, work);
   if (stages.stop.received() != 0) throw Stopped{stages.stop.received()};
   for (const auto& [worker, code] : failed) {
+    constexpr int kKilled = 128;  // and the signal
+    if (code > kKilled) {
+      stages.note(
+          {fmt::format("warning: worker {} was ended by signal {}", worker, code - kKilled)});
+      continue;
+    }
     stages.note(
         {fmt::format("warning: worker {0} ended with {1}; {2}/search/worker-{0}.log says why",
                      worker, code, folder_)});

@@ -68,6 +68,7 @@ class BayesRun {
   void clear_folder(const std::string& run) const;
   void claim_folder(const std::string& folder, const store::StoredTrial& trial,
                     std::string_view kind, const train::Stages& stages);
+  Json untrained(const store::StoredTrial& best, const train::Stages& stages);
   void keep_previous(const train::Stages& stages) const;
   std::vector<store::StoredTrial> best_ones() const;
   std::optional<train::RunResult> trained(const store::StoredTrial& trial, Images images,

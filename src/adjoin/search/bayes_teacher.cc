@@ -20,6 +20,7 @@ void BayesRun::open_study(const std::string& teacher_hash) {
   const Json about = study_about(config_, space_, teacher_hash);
   store::Study::Options options;
   options.before = usual_settings();
+  options.free = final_fields();
   options.before["images"] = about.at("images");  // nobody looked at them
   study_ = store::Study::open(study_file(), space_.large().name, about, options);
   check_facts(space_, *study_, study_file());
@@ -76,6 +77,9 @@ void BayesRun::train_teacher(const std::string& known, const train::Stages& stag
 
 void BayesRun::begin_study(const train::Stages& stages) {
   const std::string known = teacher_of_study();  // before hours of training
+  if (known.empty() && place_at(trial_folder(0)) != Place::kNothing) {
+    stages.note({study_file() + ": is not there, or empty; trials begin anew"});
+  }
   config_.compress.train.from.empty() ? train_teacher(known, stages) : take_teacher(stages);
 }
 
@@ -87,7 +91,13 @@ void BayesRun::measure_baseline(const train::Stages& stages) {
   Json teacher = {{"top1", found.top1}, {"macs", price.macs}, {"params", price.params}};
   stages.note({fmt::format("the teacher is right about {:.2f} % of the {} images set aside",
                            found.top1, with_commas(found.images))});
-  if (config_.bayes.reward_by != RewardBy::kAccuracy) {
+  if (config_.bayes.reward_by == RewardBy::kAccuracy) {
+    if (found.top1 == 0) {
+      stages.note(
+          {"warning: with such a teacher every reward is 0, and the search learns nothing; "
+           "more --epochs, a larger --search-fraction or --reward-by tse would help"});
+    }
+  } else {
     stages.note({"the teacher is trained as trials are, to compare their losses with"});
     const std::string folder = folder_ + "/search/baseline";
     if (study_->fact(kBaseline).is_null()) clear_folder(folder);  // of another study

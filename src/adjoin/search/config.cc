@@ -85,6 +85,13 @@ void check(const SearchConfig& config) {
   compress::check_order(config.compress);
 }
 
+std::vector<std::string> final_fields() {
+  std::vector<std::string> names;
+  const Json fields = adjoined_fields({});
+  for (const auto& [field, value] : fields.items()) names.push_back(field);
+  return names;
+}
+
 bool has_trials(Method method) { return method != Method::kDan && method != Method::kUniform; }
 
 std::vector<std::string> without_effect(const SearchConfig& config) {

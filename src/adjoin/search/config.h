@@ -102,6 +102,9 @@ void fields(Visitor& visit, SearchConfig& config) {
 /// Error(kConfig) naming the two fields that cannot stand together, or one that is missing.
 void check(const SearchConfig& config);
 
+/// Fields of --method bayes that no trial reads, only an adjoined training of what was found.
+std::vector<std::string> final_fields();
+
 /// Whether a method trains or scores networks one by one.
 bool has_trials(Method method);
 

@@ -226,11 +226,15 @@ void check_feasible(const Exploration& space) {
   const Price least = space.least();
   const bool is_macs = limits.macs && *limits.macs < least.macs;
   const bool is_params = limits.params && *limits.params < least.params;
-  const char* const flag = is_macs     ? "--target-macs"
-                           : is_params ? "--target-params or --target-bytes"
-                                       : "the targets together";
+  const auto flag = [](const char* name, int64_t limit) {
+    return fmt::format("{} of {}", name, short_count(static_cast<double>(limit)));
+  };
+  const std::string wanted =
+      is_macs     ? flag("--target-macs", *limits.macs)
+      : is_params ? flag("--target-params, or a fourth of --target-bytes,", *limits.params)
+                  : "the targets together";
   throw Error(ErrorKind::kUsage,
-              fmt::format("{}: no network can be that small; {}", flag, feasible_text(space)));
+              fmt::format("{}: no network can be that small; {}", wanted, feasible_text(space)));
 }
 
 }  // namespace adjoin::search

@@ -10,8 +10,9 @@
 namespace adjoin::search {
 namespace {
 
-constexpr size_t kLeastKnown = 4;  // before that there is nothing to learn from
-constexpr size_t kParents = 8;     // the best so far, whose changes are candidates
+constexpr size_t kLeastKnown = 4;     // before that there is nothing to learn from
+constexpr double kMostLearned = 250;  // about so many by one kernel
+constexpr size_t kParents = 8;        // the best so far, whose changes are candidates
 
 bool is_among(const Choice& choice, const std::vector<Choice>& others) {
   return std::find(others.begin(), others.end(), choice) != others.end();
@@ -50,11 +51,13 @@ std::vector<Choice> pool_of(const Exploration& space, const std::vector<Outcome>
   return pool;
 }
 
-/// Every other one at random, at least a few: which ones.
-std::vector<int64_t> half_of(int64_t count, Rng& rng) {
+/// Every other one at random, at least a few and never more than can be learned in seconds: which
+/// ones.
+std::vector<int64_t> part_of(int64_t count, Rng& rng) {
+  const double share = std::min(0.5, kMostLearned / static_cast<double>(count));
   std::vector<int64_t> half;
   for (int64_t i = 0; i < count; ++i) {
-    if (rng.chance(0.5)) half.push_back(i);
+    if (rng.chance(share)) half.push_back(i);
   }
   if (half.size() >= kLeastKnown) return half;
   half.resize(static_cast<size_t>(count));
@@ -82,7 +85,7 @@ std::vector<Kernel> kernels_of(Proposer way, const Known& known, const std::vect
   std::vector<std::vector<int64_t>> parts;
   for (const uint64_t key : keys) {
     Rng rng(key);
-    parts.push_back(half_of(known.rewards.size(0), rng));
+    parts.push_back(part_of(known.rewards.size(0), rng));
     kernels.push_back({rng, parts.back()});
   }
   if (way == Proposer::kFeatures) return kernels;

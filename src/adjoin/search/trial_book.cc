@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 
 #include "adjoin/core/error.h"
 #include "adjoin/core/hash.h"
@@ -60,9 +59,11 @@ std::vector<store::Parameter> parameters_of(const Exploration& space, const Choi
 Json settings(const SearchConfig& config) {
   Json kept = Json::object();
   const Json fields = to_json(config);
+  const std::vector<std::string> later = final_fields();
   for (const auto& [key, value] : fields.items()) {
     const bool may_change =
-        std::find(kMayChange.begin(), kMayChange.end(), key) != kMayChange.end();
+        std::find(kMayChange.begin(), kMayChange.end(), key) != kMayChange.end() ||
+        std::find(later.begin(), later.end(), key) != later.end();
     if (!may_change && !train::is_free_to_change(key)) kept[key] = value;
   }
   return kept;
@@ -206,21 +207,25 @@ std::vector<double> rewards_after(int64_t done, int64_t without,
 
 void draw_map(const Exploration& space, store::Study& study, uint64_t seed) {
   constexpr size_t kLeast = 3;
+  constexpr size_t kMostLearned = 400;
   std::vector<int64_t> numbers;
   std::vector<Choice> choices;
   std::vector<double> rewards;
+  bool is_new = false;
   for (const store::StoredTrial& trial : study.trials()) {
     if (!trial.is_over() || !trial.reward || !std::isfinite(*trial.reward)) continue;
     numbers.push_back(trial.number);
     choices.push_back(choice_of(space, trial));
     rewards.push_back(*trial.reward);
+    is_new = is_new || !trial.facts.contains("point");
   }
-  if (numbers.size() < kLeast) return;
+  if (numbers.size() < kLeast || !is_new) return;
   const auto sequences = block_sequences(space, choices);
-  std::vector<int64_t> all(numbers.size());
-  std::iota(all.begin(), all.end(), 0);
+  std::vector<int64_t> learned;
+  const size_t stride = (numbers.size() + kMostLearned - 1) / kMostLearned;
+  for (size_t i = 0; i < numbers.size(); i += stride) learned.push_back(static_cast<int64_t>(i));
   LearnedEmbeddings embedding(sequences.size(2), {}, {seed});
-  embedding.train(sequences, torch::tensor(rewards, torch::kFloat64), {all});
+  embedding.train(sequences, torch::tensor(rewards, torch::kFloat64), {learned});
   const torch::NoGradGuard no_grad;
   const auto points = embedding.points(0, sequences);
   const auto centred = points - points.mean(0, true);
@@ -229,10 +234,12 @@ void draw_map(const Exploration& space, store::Study& study, uint64_t seed) {
   // A direction and its opposite are the same to the solver: the largest entry points upward.
   const auto largest = main.gather(0, main.abs().argmax(0, true));
   const auto places = centred.matmul(main * torch::sign(largest)).contiguous();
+  std::vector<std::pair<int64_t, Json>> facts;
   for (size_t i = 0; i < numbers.size(); ++i) {
     const double* const at = places.data_ptr<double>() + 2 * i;
-    study.set_facts(numbers[i], {{"point", {at[0], at[1]}}});
+    facts.emplace_back(numbers[i], Json{{"point", {at[0], at[1]}}});
   }
+  study.set_facts(facts);
 }
 
 }  // namespace adjoin::search

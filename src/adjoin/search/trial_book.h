@@ -48,7 +48,7 @@ std::vector<double> rewards_after(int64_t done, int64_t without,
                                   const std::vector<store::StoredTrial>& trials);
 
 /// Gives every trial that is over its place in two dimensions, the fact "point": the two main
-/// directions of points that are learned from all of them.
+/// directions of points that are learned from them, of many from some. Nothing where all have one.
 void draw_map(const Exploration& space, store::Study& study, uint64_t seed);
 
 }  // namespace adjoin::search

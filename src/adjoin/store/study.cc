@@ -47,9 +47,26 @@ std::string_view stored_kind(double value) {
   return "FINITE";
 }
 
+std::string working_folder() {
+  std::array<char, 4096> text{};
+  return getcwd(text.data(), text.size()) == nullptr ? "" : text.data();
+}
+
 }  // namespace
 
 void check_available() {}
+
+void check_path(const std::string& path) {
+  constexpr size_t kMostBytes = 504;  // SQLite's 512, and eight for the names of its journals
+  const bool is_whole = path.starts_with('/');
+  const size_t bytes = path.size() + (is_whole ? 0 : 1 + working_folder().size());
+  if (bytes <= kMostBytes) return;
+  throw Error(
+      ErrorKind::kUsage,
+      fmt::format("{}: a study's whole path has at most {} bytes, and this one {}; choose a "
+                  "shorter --output",
+                  path, kMostBytes, bytes));
+}
 
 Hold::~Hold() {
   if (lock_ >= 0) close(lock_);
@@ -77,7 +94,7 @@ Study Study::open(const std::string& path, const std::string& name, const Json& 
     }
   }
   connection->study_id = find_study(database);
-  connection->check_about(about, options.before);
+  connection->check_about(about, options);
   database.leave_log(false);
   database.use_log();
   return Study(std::move(connection));
@@ -224,11 +241,15 @@ void Study::finish(int64_t number, TrialState state, double reward, const Json& 
   change.commit();
 }
 
-void Study::set_facts(int64_t number, const Json& facts) {
+void Study::set_facts(int64_t number, const Json& facts) { set_facts({{number, facts}}); }
+
+void Study::set_facts(const std::vector<std::pair<int64_t, Json>>& facts) {
   connection_->check_writable();
-  check_object(facts);
+  for (const auto& [number, of_one] : facts) check_object(of_one);
   Transaction change(connection_->database);
-  connection_->add_facts(connection_->find(number).id, facts);
+  for (const auto& [number, of_one] : facts) {
+    connection_->add_facts(connection_->find(number).id, of_one);
+  }
   change.commit();
 }
 

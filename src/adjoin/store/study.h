@@ -86,12 +86,17 @@ class Claim {
 /// Error(kMissingPart) where this program was built without SQLite.
 void check_available();
 
+/// Error(kUsage) where a study cannot lie, because SQLite takes no path that long.
+void check_path(const std::string& path);
+
 class Study {
  public:
   struct Options {
     double wait_seconds = 30;  ///< for others that write
     /// What keys of `about` meant before studies had them.
     Json before = Json::object();
+    /// Keys that studies had, and that may differ.
+    std::vector<std::string> free = {};
   };
 
   /// Opens the study in the file at `path`, or begins it. `about`: an object, everything that must
@@ -145,8 +150,9 @@ class Study {
   /// Ends a trial. `reward` of NaN: none.
   void finish(int64_t number, TrialState state, double reward, const Json& facts);
 
-  /// Adds to the facts of a trial.
+  /// Adds to the facts of a trial, or of several at once.
   void set_facts(int64_t number, const Json& facts);
+  void set_facts(const std::vector<std::pair<int64_t, Json>>& facts);
 
  private:
   struct Connection;

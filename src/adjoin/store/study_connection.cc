@@ -1,5 +1,6 @@
 #include "adjoin/store/study_connection.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -217,7 +218,7 @@ void Study::Connection::add_trial(int64_t number, const Proposal& proposal) cons
   add_facts(trial_id, proposal.facts);
 }
 
-void Study::Connection::check_about(const Json& given, const Json& before) const {
+void Study::Connection::check_about(const Json& given, const Options& options) const {
   const Json stored = attributes(kAboutPrefix);
   const auto refuse = [&](const std::string& key, const std::string& had, const std::string& has) {
     throw Error(ErrorKind::kUsage,
@@ -226,11 +227,13 @@ void Study::Connection::check_about(const Json& given, const Json& before) const
                             database.path(), key, had, has));
   };
   for (const auto& [key, value] : given.items()) {
-    const Json had = stored.contains(key) ? stored.at(key) : before.value(key, Json());
+    const Json had = stored.contains(key) ? stored.at(key) : options.before.value(key, Json());
     if (!is_same(had, value)) refuse(key, had.is_null() ? "none" : dump(had), dump(value));
   }
   for (const auto& [key, value] : stored.items()) {
-    if (!given.contains(key)) refuse(key, dump(value), "none");
+    const bool is_free =
+        std::find(options.free.begin(), options.free.end(), key) != options.free.end();
+    if (!is_free && !given.contains(key)) refuse(key, dump(value), "none");
   }
 }
 

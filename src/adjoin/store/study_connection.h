@@ -57,7 +57,7 @@ struct Study::Connection {
   void add_facts(int64_t trial_id, const Json& facts) const;
   void add_trial(int64_t number, const Proposal& proposal) const;
 
-  void check_about(const Json& given, const Json& before) const;
+  void check_about(const Json& given, const Options& options) const;
 
   Database database;
   bool is_read_only;

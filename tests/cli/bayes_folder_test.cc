@@ -1,0 +1,78 @@
+// Folders of searches by --method bayes: where one may lie, what is part of one, and what stays in
+// it when it goes on.
+#include <gtest/gtest.h>
+
+#include "cli/bayes_runs.h"
+
+namespace adjoin {
+namespace {
+
+Words brief(const std::string& output, const Words& more = {}) {
+  Words args = bayes("vit_mini_28", output, {"--search-epochs", "1", "--trials", "2"});
+  args.insert(args.end(), more.begin(), more.end());
+  return args;
+}
+
+TEST(BayesFolderTest, WhereNoStudyCanLieIsRefusedBeforeATeacherIsTrained) {
+  const TempFolder folder;
+  std::string longest = folder.path();
+  for (int i = 0; i < 3; ++i) longest += "/" + std::string(170, 'q');
+  expect_refusal(brief(longest), kUsage, {"study.db", "at most 504 bytes", "--output"});
+  expect_refusal(brief(folder / "n\xff"), kUsage, {"--output", "not UTF-8"});
+  expect_refusal(small_run("vit_mini_28", folder / "n\xff"), kUsage, {"--output", "not UTF-8"});
+  EXPECT_FALSE(exists(folder / std::string(170, 'q')));
+}
+
+TEST(BayesFolderTest, PartsOfASearchAreNoSearches) {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  result_of(brief(run, {"--no-retrain"}));
+  for (const char* part : {"/teacher", "/search/trial-001"}) {
+    const std::string log = read_file(run + part + "/log.jsonl");
+    expect_refusal(brief(run + part, {"--resume"}), kUsage, {part, "part of another search"});
+    EXPECT_EQ(read_file(run + part + "/log.jsonl"), log);
+  }
+  expect_refusal(brief(run, {"--dry-run"}), kUsage, {"holds a search already"});
+  result_of(brief(run + "/beside", {"--no-retrain"}));  // no part of it
+}
+
+TEST(BayesFolderTest, WhatWasTrainedStaysKnownWithoutAnotherTraining) {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  const Json first = result_of(brief(run));
+  const Words again = {"search", "--resume", "--output", run, "--no-retrain"};
+  const Json second = result_of(again);
+  for (const char* network : {"large", "small"}) {
+    for (const char* part : {"top1", "loss", "params", "file"}) {
+      EXPECT_EQ(second.at(network).at(part), first.at(network).at(part)) << network << part;
+    }
+  }
+  EXPECT_EQ(second.at("seconds"), first.at("seconds"));
+  std::filesystem::rename(run, folder / "moved");
+  const Json moved =
+      result_of({"search", "--resume", "--output", folder / "moved", "--no-retrain"});
+  EXPECT_EQ(moved.at("small").at("file"), folder / "moved/small.safetensors");
+  EXPECT_EQ(moved.at("small").at("top1"), first.at("small").at("top1"));
+}
+
+TEST(BayesFolderTest, HowWhatWasFoundIsTrainedMayChange) {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  result_of(brief(run, {"--no-retrain"}));
+  const Json result = result_of({"search", "--resume", "--output", run, "--retrain",
+                                 "--final-training", "adjoined", "--lambda-max", "0.5"});
+  EXPECT_TRUE(exists(run + "/large.safetensors"));
+  EXPECT_EQ(result.at("large").at("file"), run + "/large.safetensors");
+}
+
+TEST(BayesFolderTest, SeveralSeedsGoOnWithoutSayingAllAgain) {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  result_of(brief(run, {"--no-retrain", "--seeds", "1,2"}));
+  const Json all =
+      result_of({"search", "--resume", "--output", run, "--seeds", "1,2", "--trials", "3"});
+  for (const Json& one : all.at("runs")) EXPECT_EQ(one.at("trials"), 3);
+}
+
+}  // namespace
+}  // namespace adjoin
