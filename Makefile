@@ -1,6 +1,6 @@
 # What a person types; CMake does the work. `make` alone lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test onnx bench format lint headers asan tsan fuzz clean
+.PHONY: help build demo test onnx bench format lint headers asan tsan debian fuzz clean
 
 sources  = $(shell git ls-files '*.cc' '*.h' '*.cu' '*.cuh')
 
@@ -68,6 +68,9 @@ tsan:  ## the loader's threads under the thread sanitizer
 	cmake --preset tsan
 	cmake --build --preset tsan
 	ctest --preset tsan
+
+debian:  ## all tests on Debian 13 with its LibTorch 2.6, in build/debian-trixie; needs root and debootstrap
+	tools/test-in-debian trixie
 
 fuzz:  ## 20,000 mutated files per format under the sanitizers
 	tools/install-deps
