@@ -190,12 +190,27 @@ def print_tables(results):
         print(f"{what:56}  {len(seeds):5}  {centre:+6.2f}  {interval}")
 
 
+def chosen_rows(text):
+    """The rows that "a,b:1" names, those with a number with so many seeds at most; all where it names none."""
+    if not text:
+        return ROWS
+    wanted = {name: seeds for name, _, seeds in (word.partition(":") for word in text.split(","))}
+    known = [name for name, _, _ in ROWS]
+    if unknown := sorted(set(wanted) - set(known)):
+        sys.exit(f"no such row: {', '.join(unknown)}; there are {', '.join(known)}")
+    if wrong := sorted(f"{name}:{seeds}" for name, seeds in wanted.items() if seeds and not seeds.isdecimal()):
+        sys.exit(f"not a number of seeds: {', '.join(wrong)}")
+    return [
+        (name, min(seeds, int(wanted[name] or seeds)), command) for name, seeds, command in ROWS if name in wanted
+    ]
+
+
 def main():
     parser = argparse.ArgumentParser(description="Accuracy of adjoined networks beside those trained alone.")
     parser.add_argument("files", nargs="*", help="results of earlier goes: print their table, train nothing")
     parser.add_argument("--adjoin", help="the program")
     parser.add_argument("--data", help="as for adjoin train")
-    parser.add_argument("--rows", help="comma-separated names; default all")
+    parser.add_argument("--rows", help="comma-separated names, NAME:N for at most N seeds; default all")
     parser.add_argument("--seeds", type=int, default=3, help="at most so many seeds")
     parser.add_argument("--jobs", type=int, default=4, help="trainings at a time")
     parser.add_argument("--epochs", type=int, default=100, help="of every training")
@@ -208,11 +223,7 @@ def main():
         return
     if not args.adjoin or not args.data:
         parser.error("--adjoin and --data are needed to train")
-    wanted = args.rows.split(",") if args.rows else [name for name, _, _ in ROWS]
-    unknown = set(wanted) - {name for name, _, _ in ROWS}
-    if unknown:
-        sys.exit(f"no such row: {', '.join(sorted(unknown))}; there are {', '.join(name for name, _, _ in ROWS)}")
-    results, failure = run_rows([row for row in ROWS if row[0] in wanted], args)
+    results, failure = run_rows(chosen_rows(args.rows), args)
     print_tables(results)
     if failure:
         sys.exit(failure)
