@@ -35,10 +35,10 @@ Error described(const std::exception_ptr& failure) {
     return e;
   } catch (const c10::Error& e) {
     const std::string what = first_line(e.what_without_backtrace());
-    const bool is_memory = adjoin::is_out_of_memory(e);
-    return {ErrorKind::kInternal, is_memory ? "out of memory: " + what : "LibTorch: " + what};
+    if (adjoin::is_out_of_memory(e)) return {ErrorKind::kMemory, "out of memory: " + what};
+    return {ErrorKind::kInternal, "LibTorch: " + what};
   } catch (const std::bad_alloc&) {
-    return {ErrorKind::kInternal, "out of memory"};
+    return {ErrorKind::kMemory, "out of memory"};
   } catch (const std::exception& e) {
     return {ErrorKind::kInternal, "internal: " + first_line(e.what())};
   }

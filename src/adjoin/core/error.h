@@ -8,7 +8,7 @@
 namespace adjoin {
 
 /// What went wrong, named for whoever must act on it.
-enum class ErrorKind { kUsage, kConfig, kData, kIo, kNumeric, kMissingPart, kInternal };
+enum class ErrorKind { kUsage, kConfig, kData, kIo, kNumeric, kMissingPart, kMemory, kInternal };
 
 /// 2 usage or config, 3 data or file, 4 numeric, 5 missing optional part, 1 the rest.
 int exit_code(ErrorKind kind);

@@ -1,8 +1,8 @@
 #include "adjoin/models/timing.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "adjoin/core/stopwatch.h"
 #include "adjoin/models/forward.h"
 #include "adjoin/tensor/device.h"
 #include "adjoin/tensor/memory_watch.h"
@@ -48,11 +48,10 @@ class Runner {
     nn::Context context;
     context.constants = &constants_;
     wait();
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     forward(spec_, weights_, images, context);
     wait();
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-        .count();
+    return 1e3 * watch.seconds();
   }
 
   void wait() const {

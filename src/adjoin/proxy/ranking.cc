@@ -2,7 +2,6 @@
 
 #include <malloc.h>
 
-#include <chrono>
 #include <cmath>
 #include <condition_variable>
 #include <exception>
@@ -11,13 +10,12 @@
 #include <thread>
 
 #include "adjoin/core/rng.h"
+#include "adjoin/core/stopwatch.h"
 #include "adjoin/models/init.h"
 #include "adjoin/tensor/device.h"
 
 namespace adjoin::proxy {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr size_t kArchitecturesPerTrim = 20;
 
@@ -99,9 +97,9 @@ Scored score(const ModelSpec& spec, const RankOptions& options, const BatchSourc
       turned.insert(turned.end(), all.begin(), all.begin() + static_cast<int64_t>(first));
       Probe probe(subject, std::move(turned));
       for (size_t k = 0; k < count; ++k) {
-        const auto begin = Clock::now();
+        const Stopwatch watch;
         values[k].push_back(options.proxies[k]->score(probe));
-        result.seconds[k] += std::chrono::duration<double>(Clock::now() - begin).count();
+        result.seconds[k] += watch.seconds();
       }
     }
   }

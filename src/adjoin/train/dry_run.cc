@@ -3,8 +3,8 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 
+#include "adjoin/core/stopwatch.h"
 #include "adjoin/cost/cost.h"
 #include "adjoin/models/forward.h"
 #include "adjoin/tensor/device.h"
@@ -19,10 +19,10 @@ constexpr int64_t kStepsUntilReplayed = 5;  // on a GPU the first ones are not t
 
 template <class Act>
 double timed(torch::Device device, Act act) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   act();
   if (device.is_cuda()) torch::cuda::synchronize(device.index());
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return watch.seconds();
 }
 
 double median_step(data::Loader& loader, Trainer& trainer, const Job& job) {

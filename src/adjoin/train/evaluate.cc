@@ -1,9 +1,9 @@
 #include "adjoin/train/evaluate.h"
 
-#include <chrono>
 #include <cmath>
 
 #include "adjoin/core/error.h"
+#include "adjoin/core/stopwatch.h"
 #include "adjoin/cost/cost.h"
 #include "adjoin/models/forward.h"
 #include "adjoin/tensor/device.h"
@@ -65,7 +65,7 @@ std::vector<Evaluation> evaluate(const std::vector<EvaluatedNetwork>& networks,
                                  data::Loader& loader, const Compute& compute, Group& group,
                                  const std::function<void(int64_t)>& progress, Answers* answers) {
   const torch::NoGradGuard no_grad;
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const auto count = static_cast<int64_t>(networks.size());
   auto sums =
       torch::zeros({count, kSums}, torch::TensorOptions(compute.device).dtype(torch::kFloat64));
@@ -90,11 +90,11 @@ std::vector<Evaluation> evaluate(const std::vector<EvaluatedNetwork>& networks,
   group.sum(sums);
   if (answers != nullptr) answers->finish(group);
   const auto read = sums.cpu();
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  const double seconds = watch.seconds();
   std::vector<Evaluation> results;
   for (int64_t k = 0; k < count; ++k) {
     Evaluation result = evaluation_of(read.data_ptr<double>() + k * kSums);
-    result.seconds = elapsed.count();
+    result.seconds = seconds;
     if (!std::isfinite(result.loss)) {
       throw Error(ErrorKind::kNumeric, networks[static_cast<size_t>(k)].name + ": its loss on " +
                                            loader.split().name + " is NaN or infinite");

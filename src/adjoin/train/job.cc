@@ -12,6 +12,7 @@
 #include "adjoin/models/load.h"
 #include "adjoin/spec/named.h"
 #include "adjoin/tensor/device.h"
+#include "adjoin/train/memory_advice.h"
 
 namespace adjoin::train {
 namespace {
@@ -240,7 +241,7 @@ Job prepare(const TrainConfig& config, const Launch& launch) {
   add_notes(job);
   job.header.provenance.seed = config.seed;
   set_config(job, job.config);
-  job.objective = objective_of(job, overrides);
+  with_memory_advice(config, [&] { job.objective = objective_of(job, overrides); });
   return job;
 }
 

@@ -28,7 +28,7 @@ void with_memory_advice(const TrainConfig& config, const std::function<void()>& 
     throw;
   } catch (const std::exception& e) {
     if (!is_out_of_memory(e)) throw;
-    throw Error(ErrorKind::kInternal, out_of_memory(config));
+    throw Error(ErrorKind::kMemory, out_of_memory(config));
   }
 }
 

@@ -33,6 +33,7 @@ struct EpochReport {
   double lr = 0;
   std::vector<Evaluation> evaluations;  ///< of the networks, the large one first
   bool is_best = false;                 ///< of the large one
+  double seconds = 0;                   ///< of the run so far, all its attempts
 };
 
 /// What there is to see when an epoch is over.

@@ -8,6 +8,7 @@
 #include <deque>
 
 #include "adjoin/core/error.h"
+#include "adjoin/core/stopwatch.h"
 #include "adjoin/models/load.h"
 #include "adjoin/models/slice.h"
 #include "adjoin/tensor/device.h"
@@ -21,12 +22,6 @@
 
 namespace adjoin::train {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 double unix_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -59,7 +54,7 @@ class Run {
   Position position() const {
     return {state_.epoch, job_.config.epochs, state_.step, state_.steps_per_epoch};
   }
-  double seconds() const { return state_.seconds + seconds_since(start_); }
+  double seconds() const { return state_.seconds + watch_.seconds(); }
   bool is_report_due() const;
   int stop_signal();
   void check_same_images();
@@ -100,8 +95,8 @@ class Run {
   RunState state_;
   int stopped_by_ = 0;
   double saved_seconds_ = 0;
-  Clock::time_point start_ = Clock::now();
-  Clock::time_point last_report_ = start_;
+  Stopwatch watch_;
+  Stopwatch since_report_;
 };
 
 RunResult Run::go() {
@@ -165,7 +160,7 @@ int Run::stop_signal() {
 
 void Run::epoch() {
   train_.begin(state_.epoch, state_.step);
-  last_report_ = Clock::now();
+  since_report_ = {};
   while (state_.step < state_.steps_per_epoch) {
     step();
     stopped_by_ = stop_signal();
@@ -190,8 +185,8 @@ void Run::step() {
 
 void Run::report(double lr) {
   StepReport report{trainer_.read(), lr, 0};
-  const double elapsed = seconds_since(last_report_);
-  last_report_ = Clock::now();
+  const double elapsed = since_report_.seconds();
+  since_report_ = {};
   report.images_per_second = static_cast<double>(report.metrics.images) / std::max(elapsed, 1e-9);
   state_.epoch_loss += report.metrics.loss * static_cast<double>(report.metrics.images);
   state_.epoch_images += report.metrics.images;
@@ -225,6 +220,7 @@ void Run::finish_epoch() {
     state_.best_epoch = state_.epoch;
   }
   state_.evaluations = report.evaluations;
+  report.seconds = seconds();
   const bool is_enough = job_.is_enough && job_.is_enough(time(), report);
   state_.is_complete = is_enough || state_.epoch + 1 == job_.config.epochs;
   write_epoch(report);
