@@ -65,6 +65,35 @@ TEST(BayesFolderTest, HowWhatWasFoundIsTrainedMayChange) {
   EXPECT_EQ(result.at("large").at("file"), run + "/large.safetensors");
 }
 
+TEST(BayesFolderTest, HowWhatWasFoundIsTrainedMayChangeWhereverTheSearchWasCutOff) {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  for (const char* part : {"/teacher", "/search/trial-001"}) {
+    RunningProgram program(ADJOIN_BINARY, brief(run, {"--resume", "--search-epochs", "20"}));
+    ASSERT_TRUE(wait_until(program, [&] { return log_lines(run + part) > 1; }))
+        << program.wait().err;
+    program.signal(SIGTERM);
+    EXPECT_EQ(program.wait().exit_code, 143);
+  }
+  const auto trained = [&](const Words& more) {
+    const ProgramResult result = adjoin({"search", "--resume", "--output", run, "--json"}, more);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result;
+  };
+  trained({"--final-training", "adjoined", "--lambda-max", "0.5"});
+  const std::string first = read_file(run + "/small.safetensors");
+  trained({});
+  EXPECT_EQ(read_file(run + "/small.safetensors"), first);
+  trained({"--lambda-max", "0.25"});
+  EXPECT_NE(read_file(run + "/small.safetensors"), first) << "trained anew";
+  EXPECT_EQ(read_file(run + "/previous/small.safetensors"), first);
+  const ProgramResult last = trained({"--final-training", "distillation"});
+  EXPECT_NE(last.err.find("lambda_max: has no effect without --final-training adjoined"),
+            std::string::npos)
+      << last.err;
+  EXPECT_FALSE(exists(run + "/large.safetensors"));
+}
+
 TEST(BayesFolderTest, SeveralSeedsGoOnWithoutSayingAllAgain) {
   const TempFolder folder;
   const std::string run = folder / "run";

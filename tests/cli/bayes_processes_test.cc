@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "adjoin/core/threads.h"
 #include "adjoin/store/study.h"
 #include "cli/bayes_runs.h"
 #include "support/python_folder.h"
@@ -102,19 +103,35 @@ std::vector<pid_t> children_of(pid_t program) {
   return {std::istream_iterator<pid_t>(list), {}};
 }
 
+/// Of a process, those that begin with a prefix.
+Words variables_of(pid_t process, std::string_view prefix) {
+  std::ifstream file(fmt::format("/proc/{}/environ", process));
+  Words found;
+  for (std::string variable; std::getline(file, variable, '\0');) {
+    if (variable.starts_with(prefix)) found.push_back(variable);
+  }
+  return found;
+}
+
 TEST(BayesProcessesTest, AWorkerThatIsKilledLeavesItsTrialToTheOthers) {
   const TempFolder folder;
   const std::string run = folder / "run";
   RunningProgram program(
-      ADJOIN_BINARY, bayes("vit_mini_28", run,
-                           {"--jobs", "2", "--trials", "4", "--search-epochs", "30", "--halving",
-                            "0", "--no-retrain", "--json", "--checkpoint-interval", "1"}));
+      ADJOIN_BINARY,
+      bayes("vit_mini_28", run,
+            {"--jobs", "2", "--trials", "4", "--search-epochs", "30", "--halving", "0",
+             "--no-retrain", "--json", "--checkpoint-interval", "1"}),
+      {"OMP_NUM_THREADS=64"});
   const auto is_at_two = [&] {
     return log_lines(run + "/search/trial-000") > 8 && log_lines(run + "/search/trial-001") > 8;
   };
   ASSERT_TRUE(wait_until(program, is_at_two)) << program.wait().err;
   const std::vector<pid_t> workers = children_of(program.pid());
   ASSERT_EQ(workers.size(), 1U);
+  const int share = std::max(1, available_cpus() / 2);
+  EXPECT_EQ(variables_of(workers[0], "OMP_NUM_THREADS="),
+            Words{fmt::format("OMP_NUM_THREADS={}", share)})
+      << "all of them together have as many threads as there are CPUs";
   kill(workers[0], SIGKILL);
   const ProgramResult result = program.wait();
   ASSERT_EQ(result.exit_code, 0) << result.err;

@@ -349,8 +349,6 @@ TEST(BayesErrorTest, SaysWhatIsWrongAndTouchesNoStudyOfSomethingElse) {
   expect_refusal(
       bayes("vit_mini_28", folder / "never", {"--reward-by", "tse", "--distillation-alpha", "1"}),
       kUsage, {"reward_by", "no loss"});
-  expect_refusal(bayes("vit_mini_28", folder / "never", {"--small-ce", "0.7"}), kUsage,
-                 {"small_ce", "--final-training adjoined"});
   expect_refusal(bayes("vit_mini_28", folder / "never", {"--tau-start", "3"}), kUsage,
                  {"tau_start", "bayes"});
   expect_refusal(bayes("vit_mini_28", folder / "never", {"--skips", "none,identity"}), kUsage,
@@ -399,6 +397,20 @@ TEST(BayesErrorTest, TheFolderOfATeacherIsThatOfASearch) {
   const int64_t lines = log_lines(run + "/teacher");
   expect_refusal({"search", "--resume", "--output", run}, kBadData, {"study.db", "not a study"});
   EXPECT_EQ(log_lines(run + "/teacher"), lines);
+}
+
+TEST(BayesDryRunTest, NamesWhatHasNoEffect) {
+  const TempFolder folder;
+  const ProgramResult result = adjoin(bayes("vit_mini_28", folder / "r",
+                                            {"--dry-run", "--small-ce", "0.7", "--distillation-tau",
+                                             "2", "--tse-weight", "0.5", "--order-images", "9"}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  for (const char* note : {"small_ce: has no effect without --final-training adjoined",
+                           "distillation_tau: has no effect without --distillation soft",
+                           "tse_weight: has no effect without --reward-by tse-ema",
+                           "order_images: has no effect without --order taylor"}) {
+    EXPECT_NE(result.err.find(note), std::string::npos) << note << result.err;
+  }
 }
 
 TEST(BayesDryRunTest, SaysWhatComesFirstAndTrainsNothing) {

@@ -5,24 +5,13 @@
 #include "adjoin/models/init.h"
 #include "adjoin/models/load.h"
 #include "adjoin/models/slice.h"
-#include "adjoin/search/trial_book.h"
-#include "adjoin/spec/architecture.h"
 #include "adjoin/spec/catalog.h"
+#include "search/search_support.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 
 namespace adjoin::search {
 namespace {
-
-SearchConfig config_of(const std::string& model) {
-  SearchConfig config;
-  config.method = Method::kBayes;
-  config.compress.train.model = model;
-  config.compress.train.data = "synthetic:1x28x28x10x60";
-  config.compress.train.device = "cpu";
-  config.compress.train.epochs = 20;
-  return config;
-}
 
 Worth worth_of(const SearchConfig& config, Baseline baseline) {
   return {config, exploration(config), std::move(baseline)};
@@ -150,103 +139,6 @@ TEST(BayesConfigTest, FieldsThatMeanNothingAreRefused) {
   expect_error(ErrorKind::kUsage, {"--target-params", "parameters"}, [&] { exploration(config); });
   config.target_bytes = "400k";
   EXPECT_EQ(*exploration(config).limits().params, 100'000);
-}
-
-TEST(TrialBookTest, TellsWhatIsKnownFromWhatIsNot) {
-  const Exploration space = exploration(config_of("vit_mini_28"));
-  Rng rng(1);
-  std::vector<store::StoredTrial> trials;
-  const auto add = [&](store::TrialState state, std::optional<double> reward) {
-    store::StoredTrial trial;
-    trial.number = std::ssize(trials);
-    trial.state = state;
-    trial.reward = reward;
-    trial.facts = proposal_of(space, *space.drawn(rng), Proposer::kRandom, 0).facts;
-    trials.push_back(std::move(trial));
-  };
-  add(store::TrialState::kComplete, 0.4);
-  add(store::TrialState::kPruned, 0.9);
-  add(store::TrialState::kFailed, {});
-  add(store::TrialState::kRunning, {});
-  add(store::TrialState::kComplete, 0.6);
-  const History history = history_of(space, trials);
-  ASSERT_EQ(history.tried.size(), 3U);
-  EXPECT_EQ(history.tried[1].reward, 0.9);
-  EXPECT_EQ(history.tried[2].choice, choice_of(space, trials[4]));
-  EXPECT_EQ(history.pending.size(), 2U);
-  const auto best = ranking(trials);
-  ASSERT_EQ(best.size(), 2U) << "those that were stopped early are not compared at the end";
-  EXPECT_EQ(best[0].number, 4);
-  trials[0].curve = {{0, 0.1}, {1, 0.2}};
-  trials[1].curve = {{0, 0.3}};
-  EXPECT_EQ(rewards_after(1, 1, trials), std::vector<double>{0.1});
-  EXPECT_EQ(rewards_after(1, 9, trials), (std::vector<double>{0.1, 0.3}));
-  EXPECT_EQ(rewards_after(2, 9, trials), std::vector<double>{0.2});
-  EXPECT_EQ(sum_of(trials, "seconds"), 0);
-  trials[1].facts["seconds"] = 2.5;
-  trials[2].facts["losses"] = {1, 0.5};
-  EXPECT_EQ(sum_of(trials, "seconds"), 2.5);
-  EXPECT_EQ(numbers_of(trials[2].facts, "losses", "x"), (std::vector<double>{1, 0.5}));
-  trials[1].facts["seconds"] = "x";
-  trials[2].facts["losses"] = {1, Json::array()};
-  expect_error(ErrorKind::kData, {"trial 1", "seconds", "not a number"},
-               [&] { sum_of(trials, "seconds"); });
-  expect_error(ErrorKind::kData, {"trial 2", "losses", "not of numbers"},
-               [&] { numbers_of(trials[2].facts, "losses", name_of(trials[2])); });
-  trials[0].facts.erase("architecture");
-  expect_error(ErrorKind::kData, {"trial 0", "architecture"}, [&] { history_of(space, trials); });
-}
-
-TEST(TrialBookTest, FactsThatNoSearchWritesAreRefusedWithTheFile) {
-  const Exploration space = exploration(config_of("vit_mini_28"));
-  const auto refused = [&](const auto& damage, const std::vector<std::string_view>& parts) {
-    const TempFolder folder;
-    const std::string file = folder / "study.db";
-    store::Study study = store::Study::open(file, "x", Json::object());
-    study.set_fact("teacher", {{"top1", 50.0}, {"losses", {1.0}}});
-    study.add(0, {proposal_of(space, space.whole(), Proposer::kRandom, 0)});
-    check_facts(space, study, file);
-    damage(study);
-    try {
-      check_facts(space, study, file);
-      ADD_FAILURE() << "must be refused: " << parts[0];
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kData) << error.what();
-      EXPECT_TRUE(contains(error.what(), file)) << error.what();
-      for (const auto part : parts) EXPECT_TRUE(contains(error.what(), part)) << error.what();
-    }
-  };
-  for (const Json& wrong : {Json("x"), Json(3), Json::object(), Json::array({nullptr})}) {
-    refused([&](store::Study& study) { study.set_fact("teacher", wrong); }, {"teacher", "top1"});
-  }
-  for (const char* fact : {"seconds", "proposal_seconds", "attempts", "top1"}) {
-    refused([&](store::Study& study) { study.set_facts(0, {{fact, "x"}}); }, {"trial 0", fact});
-  }
-  for (const char* fact : {"losses", "tops", "latency"}) {
-    refused([&](store::Study& study) { study.set_facts(0, {{fact, 3}}); }, {"trial 0", fact});
-  }
-  Choice none = space.whole();
-  for (BlockChoice& block : none.blocks) block.keep = false;
-  refused(
-      [&](store::Study& study) {
-        study.set_facts(0, {{"architecture", architecture_to_json(space.large(), none)}});
-      },
-      {"trial 0"});
-}
-
-TEST(TrialBookTest, AStudyIsAboutItsNetworkTeacherAndSettingsNotAboutItsLength) {
-  SearchConfig config = config_of("vit_mini_28");
-  const Exploration space = exploration(config);
-  const Json about = study_about(config, space, "fnv1a:1");
-  config.trials = 99;
-  config.bayes.jobs = 3;
-  EXPECT_EQ(study_about(config, space, "fnv1a:1"), about);
-  EXPECT_NE(study_about(config, space, "fnv1a:2"), about);
-  config.compress.train.data = "synthetic:1x28x28x10x61";
-  EXPECT_NE(study_about(config, space, "fnv1a:1"), about) << "other images, whatever their place";
-  config.compress.train.data = "synthetic:1x28x28x10x60";
-  config.target_macs = "0.9x";
-  EXPECT_NE(study_about(config, space, "fnv1a:1"), about);
 }
 
 }  // namespace

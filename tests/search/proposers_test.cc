@@ -145,20 +145,29 @@ TEST_F(ProposersTest, WhereTooLittleIsKnownTheyAreDrawn) {
   EXPECT_EQ(way_now(Proposer::kEmbedding, history), Proposer::kEmbedding);
 }
 
-TEST_F(ProposersTest, WhatIsBeingTriedIsNotProposedAgain) {
-  for (const Proposer way : {Proposer::kRandom, Proposer::kFeatures}) {
-    ProposerOptions options;
-    options.candidates = 20;
+TEST_F(ProposersTest, EveryNetworkThatIsNotKnownIsProposedOnceAndNothingElse) {
+  // One block of one head and the fewest hidden units, or a few more.
+  Target limits;
+  limits.params = space.least().params + 3000;
+  const Exploration few(catalog_spec("vit_mini_28"), limits, {{}, {}});
+  const std::vector<Choice> all = propose(Proposer::kRandom, few, {}, 1000, 1);
+  ASSERT_GT(all.size(), 12U);
+  ASSERT_LT(all.size(), 40U);
+  ProposerOptions options;
+  options.candidates = 500;
+  options.embedding.most_steps = 2;
+  for (const Proposer way : {Proposer::kRandom, Proposer::kFeatures, Proposer::kEmbedding}) {
     History history;
-    for (const Choice& choice : propose(Proposer::kRandom, space, {}, 10, 1)) {
-      history.tried.push_back({choice, reward(choice)});
+    for (size_t i = 0; i < 5; ++i) history.tried.push_back({all[i], reward(all[i])});
+    history.pending = {all[5], all[6]};
+    const std::vector<Choice> others = propose(way, few, history, 40, 7, options);
+    EXPECT_EQ(others.size(), all.size() - 7);
+    for (size_t i = 0; i < others.size(); ++i) {
+      EXPECT_EQ(std::count(others.begin(), others.end(), others[i]), 1);
+      EXPECT_EQ(std::count(all.begin() + 7, all.end(), others[i]), 1);
     }
-    const auto first = propose(way, space, history, 1, 7, options);
-    ASSERT_EQ(first.size(), 1U);
-    history.pending = first;
-    for (uint64_t seed = 0; seed < 20; ++seed) {
-      EXPECT_NE(propose(way, space, history, 1, seed, options), first);
-    }
+    history.pending.insert(history.pending.end(), others.begin(), others.end());
+    EXPECT_TRUE(propose(way, few, history, 2, 8, options).empty());
   }
 }
 
@@ -176,6 +185,23 @@ TEST_F(ProposersTest, AProcessOnFeaturesBeatsRandomDrawsInEightOfTenSeeds) {
     if (bayes > random) ++wins;
   }
   EXPECT_GE(wins, 8);
+}
+
+TEST_F(ProposersTest, AProcessOnLearnedPointsBeatsRandomDrawsInThreeOfFourSeeds) {
+  ProposerOptions options;
+  options.candidates = 100;
+  options.embedding.most_steps = 30;
+  int wins = 0;
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    const double random = best_after(40, seed, [&](const auto& known, uint64_t s) {
+      return propose(Proposer::kRandom, space, {known}, 4, s);
+    });
+    const double learned = best_after(40, seed, [&](const auto& known, uint64_t s) {
+      return propose(Proposer::kEmbedding, space, {known}, 4, s, options);
+    });
+    if (learned > random) ++wins;
+  }
+  EXPECT_GE(wins, 3);
 }
 
 }  // namespace

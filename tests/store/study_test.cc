@@ -165,6 +165,27 @@ TEST_F(StudyTest, ATrialThatWasLetGoIsClaimedAgainWithItsCurve) {
   EXPECT_EQ(again->trial().curve.at(0), 0.5);
 }
 
+TEST_F(StudyTest, CountsItsTrialsAndKnowsWhetherSomebodyIsAtOne) {
+  Study study = open_study(path_);
+  const Study other = Study::read(path_);
+  EXPECT_EQ(study.tally().trials, 0);
+  EXPECT_FALSE(other.is_worked_at());
+  study.add(0, proposals(3));
+  EXPECT_FALSE(study.is_worked_at()) << "all wait";
+  {
+    const auto claim = study.claim();
+    EXPECT_TRUE(study.is_worked_at());
+    EXPECT_TRUE(other.is_worked_at());
+    study.finish(0, TrialState::kPruned, 1, Json::object());
+    EXPECT_FALSE(other.is_worked_at()) << "held, but over";
+  }
+  study.claim();
+  EXPECT_FALSE(other.is_worked_at()) << "let go";
+  EXPECT_EQ(other.tally().trials, 3);
+  EXPECT_EQ(other.tally().over, 1);
+  EXPECT_EQ(other.tally().open(), 2);
+}
+
 TEST_F(StudyTest, OneFileUnderTwoNamesHasTheSameClaims) {
   Study study = open_study(path_);
   study.add(0, proposals(1));

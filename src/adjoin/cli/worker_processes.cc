@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -42,11 +42,11 @@ void WorkerProcesses::start(const std::vector<std::string>& args, const std::str
   if (out < 0) {
     throw Error(ErrorKind::kIo, fmt::format("{}: cannot be written: {}", log, strerror(errno)));
   }
-  std::vector<std::string> variables;
-  for (char** variable = environ; *variable != nullptr; ++variable)
-    variables.emplace_back(*variable);
-  if (std::getenv("OMP_NUM_THREADS") == nullptr) {
-    variables.push_back(fmt::format("OMP_NUM_THREADS={}", threads));
+  std::vector<std::string> variables = {fmt::format("OMP_NUM_THREADS={}", threads)};
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (!std::string_view(*variable).starts_with("OMP_NUM_THREADS=")) {
+      variables.emplace_back(*variable);
+    }
   }
   std::vector<char*> environment;
   for (std::string& variable : variables) environment.push_back(variable.data());

@@ -20,7 +20,7 @@ class WorkerProcesses {
   ~WorkerProcesses();
 
   /// This program with other arguments; what it says goes to the file `log`. `threads`: to compute
-  /// with, unless OMP_NUM_THREADS says so already.
+  /// with.
   void start(const std::vector<std::string>& args, const std::string& log, int threads);
 
   /// Waits for all; those that failed, by number from 0 with their exit code. When this process is

@@ -176,7 +176,9 @@ StudyView study_view(const std::vector<store::StoredTrial>& trials, const StudyF
   const FactReader target(facts.target, "the target", unread);
   view.target = {{}, target.count("macs"), target.count("params")};
   choose(view, facts.best, unread);
-  const int64_t since = store::count_over(trials) - whole_of(facts.best_of, trials.size());
+  const auto over = std::count_if(trials.begin(), trials.end(),
+                                  [](const store::StoredTrial& trial) { return trial.is_over(); });
+  const int64_t since = over - whole_of(facts.best_of, trials.size());
   if (view.is_chosen && since > 0) {
     problems.push_back(so_many(since, "trial") +
                        " ended after the winner was chosen; adjoin search --resume looks among "

@@ -79,8 +79,7 @@ Json BayesRun::summary(const store::StoredTrial& best) const {
 
 /// How the best are trained in full now. One alone sees all images.
 std::string BayesRun::final_kind() const {
-  const auto training = enum_name(config_.bayes.final_training);
-  return fmt::format("{}{}", config_.bayes.finalists > 1 ? "finalist by " : "", training);
+  return (config_.bayes.finalists > 1 ? "finalist by " : "") + final_way(config_);
 }
 
 /// Those that are to be trained in full, the best first. What could not be is left out.
@@ -129,7 +128,7 @@ Json BayesRun::finish(const train::Stages& stages) {
     }
     const store::StoredTrial& first = chosen(best);
     study_->set_fact("best", first.number);
-    study_->set_fact("best_of", store::count_over(study_->trials()));
+    study_->set_fact("best_of", study_->tally().over);
     write_architecture(folder_, space_.large(), choice_of(space_, first));
     if (!config_.retrain) return untrained(first, stages);
     if (const std::optional<Json> result = train_best(best, stages)) return *result;
@@ -197,11 +196,11 @@ void BayesRun::claim_folder(const std::string& folder, const store::StoredTrial&
 std::optional<train::RunResult> BayesRun::trained(const store::StoredTrial& trial, Images images,
                                                   const std::string& folder,
                                                   const train::Stages& stages) {
-  claim_folder(folder, trial, enum_name(config_.bayes.final_training), stages);
+  claim_folder(folder, trial, final_way(config_), stages);
   const Choice choice = choice_of(space_, trial);
   const bool is_adjoined = config_.bayes.final_training == FinalTraining::kAdjoined;
-  train::Job job = is_adjoined ? prepare_adjoined(config_, teacher_, choice, images, stages.launch)
-                               : prepare_student(config_, teacher_, choice, Length::kWhole, images,
+  train::Job job = is_adjoined ? prepare_adjoined(config_, start(), choice, images, stages.launch)
+                               : prepare_student(config_, start(), choice, Length::kWhole, images,
                                                  stages.launch);
   if (folder == folder_) hold_.reset();  // the training takes it
   try {

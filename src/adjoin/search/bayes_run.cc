@@ -11,6 +11,7 @@
 #include "adjoin/core/atomic_file.h"
 #include "adjoin/core/place.h"
 #include "adjoin/core/rng.h"
+#include "adjoin/core/stopwatch.h"
 #include "adjoin/core/table.h"
 #include "adjoin/core/threads.h"
 #include "adjoin/models/load.h"
@@ -22,21 +23,13 @@
 namespace adjoin::search {
 namespace {
 
-using store::TrialState;
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
+constexpr auto kLongPause = std::chrono::milliseconds(200);
 
 void check_alone(const train::Stages& stages) {
   if (stages.launch.size == 1) return;
   throw Error(ErrorKind::kUsage,
               "--method bayes: is for processes of their own, not of one group; say --jobs N, or "
               "start others with --join");
-}
-
-void remove_files(const std::string& folder, std::initializer_list<const char*> names) {
-  for (const char* name : names) unlink((folder + "/" + name).c_str());  // where there is one
 }
 
 }  // namespace
@@ -100,7 +93,7 @@ void BayesRun::write_config() const {
 bool BayesRun::propose() {
   const std::vector<store::StoredTrial> trials = study_->trials();
   const int64_t known = std::ssize(trials);
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const History history = history_of(space_, trials);
   const Proposer way = way_now(config_.bayes.proposer, history);
   // While too little is known, one is drawn at a time: the next one may be learned already.
@@ -114,41 +107,38 @@ bool BayesRun::propose() {
   for (const Choice& choice : choices) {
     proposals.push_back(proposal_of(space_, choice, way, config_.compress.train.seed));
     proposals.back().facts["proposal_seconds"] =
-        seconds_since(start) / static_cast<double>(choices.size());
+        watch.seconds() / static_cast<double>(choices.size());
   }
   study_->add(known, proposals);  // where another process was first, its networks are tried
   return true;
 }
 
-/// Whether as many trials are over, or took as long, as the user wants.
-bool BayesRun::has_enough(const std::vector<store::StoredTrial>& trials) const {
-  if (store::count_over(trials) >= config_.trials) return true;
+/// Whether trials took as long as the user gives them.
+bool BayesRun::is_time_up() const {
   const double limit = config_.budget_minutes * 60;
-  return limit > 0 && sum_of(trials, kSeconds) >= limit;
+  return limit > 0 && sum_of(study_->trials(), kSeconds) >= limit;
 }
 
 /// One that waits, or that a process left behind when it died. Nothing when all are over.
 std::optional<store::Claim> BayesRun::next_trial(const train::Stages& stages) {
   constexpr auto kPause = std::chrono::milliseconds(20);
-  constexpr auto kLongPause = std::chrono::milliseconds(200);
   bool is_told = false;
   int64_t known_then = -1;  // trials that were over when there was nothing to propose
   while (true) {
     if (stages.stop.received() != 0) throw Stopped{stages.stop.received()};
-    if (has_enough(study_->trials())) return std::nullopt;
+    if (study_->tally().over >= config_.trials || is_time_up()) return std::nullopt;
     if (auto claim = study_->claim()) return claim;
     if (const auto turn = study_->try_proposing()) {
       // What was proposed while we asked comes first.
       if (auto claim = study_->claim()) return claim;
-      const int64_t known = store::count_over(study_->trials());
+      const int64_t known = study_->tally().over;
       if (known != known_then && propose()) continue;
       known_then = known;
     } else {
       std::this_thread::sleep_for(kPause);  // another process is at it
       continue;
     }
-    const std::vector<store::StoredTrial> trials = study_->trials();
-    const int64_t open = std::ssize(trials) - store::count_over(trials);
+    const int64_t open = study_->tally().open();
     if (open == 0) return std::nullopt;
     if (!is_told) stages.note({fmt::format("waiting for other processes; trials left: {}", open)});
     is_told = true;
@@ -156,100 +146,29 @@ std::optional<store::Claim> BayesRun::next_trial(const train::Stages& stages) {
   }
 }
 
-void BayesRun::clear_weights(const std::string& trial) const {
-  remove_files(trial, {"last.ckpt", "small.safetensors", "best.safetensors", "predictions.json"});
-}
-
-void BayesRun::clear_folder(const std::string& run) const {
-  clear_weights(run);
-  remove_files(run,
-               {"large.safetensors", "small.onnx", "summary.csv", "result.json", "report.html"});
-  // Who holds the folder holds its log.
-  const std::string log = run + "/log.jsonl";
-  if (place_at(log) == Place::kFile && truncate(log.c_str(), 0) != 0) {
-    throw Error(ErrorKind::kIo, fmt::format("{}: cannot be cut: {}", log, std::strerror(errno)));
+/// Trials that others are at beyond those that are wanted here may be the best.
+void BayesRun::wait_for_others(const train::Stages& stages) const {
+  bool is_told = false;
+  while (!is_time_up() && study_->is_worked_at()) {
+    if (stages.stop.received() != 0) throw Stopped{stages.stop.received()};
+    if (!is_told) stages.note({"waiting for other processes, which are still at trials"});
+    is_told = true;
+    std::this_thread::sleep_for(kLongPause);
   }
-}
-
-void BayesRun::run_trial(const store::Claim& claim, const train::Stages& stages) {
-  const int64_t number = claim.trial().number;
-  // What lies there before the first attempt is of another study.
-  if (claim.trial().facts.at("attempts") == 1) clear_folder(trial_folder(number));
-  const Json& facts = claim.trial().facts;
-  const std::string name = name_of(claim.trial());
-  const Choice choice = choice_of(space_, claim.trial());
-  const Price price = space_.price(choice);
-  const Worth worth = this->worth();
-  const int64_t epochs = trial_epochs(config_);
-  std::optional<Latency> latency;
-  if (worth.cost() == RewardCost::kLatency) {
-    const std::vector<double> known = numbers_of(facts, "latency", name);
-    if (known.size() == 2) {
-      latency = {known[0], known[1]};
-    } else {
-      latency = measured_latency(space_, choice);
-      study_->set_facts(
-          number, {{"latency", {latency->large, latency->small}}, {"latency_ms", latency->small}});
-    }
-  }
-  std::vector<double> losses = numbers_of(facts, "losses", name);
-  std::vector<double> tops = numbers_of(facts, "tops", name);
-  const Halving halving{config_.bayes.halving, epochs};
-  train::Job job =
-      prepare_student(config_, teacher_, choice, Length::kTrial, Images::kHeldIn, stages.launch);
-  if (number > 0) job.notes.clear();  // those of the first
-  job.is_enough = [&](double time, const train::EpochReport& report) {
-    const auto epoch = static_cast<size_t>(std::llround(time * static_cast<double>(epochs)));
-    if (std::min(losses.size(), tops.size()) < epoch) {
-      throw Error(ErrorKind::kData,
-                  fmt::format("{}: knows {} of trial {}, but {}/last.ckpt is of epoch {}; put the "
-                              "study that belongs to it back, or remove the checkpoint",
-                              study_file(), so_many(std::ssize(tops), "epoch"), number,
-                              trial_folder(number), epoch));
-    }
-    losses.resize(epoch);  // of epochs that are trained again
-    tops.resize(epoch);
-    losses.push_back(report.train_loss);
-    tops.push_back(report.evaluations[0].top1);
-    const double reward = worth(price, latency, losses, tops);
-    const auto done = static_cast<int64_t>(epoch) + 1;
-    study_->report(number, done - 1, reward,
-                   {{"losses", losses}, {"tops", tops}, {"top1", tops.back()}});
-    return halving.is_over(done, reward, rewards_after(done, number, study_->trials()));
-  };
-  const std::string folder = trial_folder(number);
-  const auto start = std::chrono::steady_clock::now();
-  try {
-    const train::RunResult result = stages.go_on(std::move(job), folder);
-    const bool is_whole = result.epochs >= epochs;
-    if (tops.empty()) throw Error(ErrorKind::kData, folder + ": the study knows no epoch of it");
-    const double reward = worth(price, latency, losses, tops);
-    study_->finish(number, is_whole ? TrialState::kComplete : TrialState::kPruned, reward,
-                   {{kSeconds, result.seconds}});
-    stages.note({fmt::format(
-        "trial {}: reward {:.4f}, {:.2f} % with {} MACs{}", number, reward, tops.back(),
-        short_count(static_cast<double>(price.macs)),
-        is_whole ? "" : fmt::format(", stopped after {} of {} epochs", result.epochs, epochs))});
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kNumeric) throw;
-    study_->finish(number, TrialState::kFailed, std::nan(""),
-                   {{"failure", error.what()}, {kSeconds, seconds_since(start)}});
-    stages.note({fmt::format("trial {}: failed: {}", number, error.what())});
-  }
-  clear_weights(folder);
 }
 
 void BayesRun::try_networks(const train::Stages& stages, const WithHelpers& with_helpers) {
-  const int64_t left = config_.trials - store::count_over(study_->trials());
+  const int64_t left = config_.trials - study_->tally().over;
   const int64_t jobs = std::clamp<int64_t>(left, 1, config_.bayes.jobs);
-  const int threads = std::max(1, available_cpus() / static_cast<int>(jobs));
+  const int all = torch::get_num_threads();
+  const int share = std::max(1, available_cpus() / static_cast<int>(jobs));
+  const int threads = jobs > 1 ? std::min(all, share) : all;
   const auto work = [&] {
-    const Threads few(jobs > 1 ? std::min(torch::get_num_threads(), threads)
-                               : torch::get_num_threads());
+    const Threads few(threads);
     try {
       while (const auto claim = next_trial(stages)) run_trial(*claim, stages);
     } catch (const Error& error) {
-      if (jobs == 1 || error.kind() != ErrorKind::kInternal) throw;
+      if (jobs == 1 || error.kind() != ErrorKind::kMemory) throw;
       stages.note(
           {fmt::format("warning: {}; the others go on, and this process when they are "
                        "through; fewer --jobs need less memory",
@@ -271,7 +190,8 @@ void BayesRun::try_networks(const train::Stages& stages, const WithHelpers& with
   }
   // What a process that died, or had too little memory beside the others, left behind.
   while (const auto claim = next_trial(stages)) run_trial(*claim, stages);
-  const int64_t tried = std::ssize(study_->trials());
+  wait_for_others(stages);
+  const int64_t tried = study_->tally().trials;
   if (tried < config_.trials && config_.budget_minutes == 0) {
     stages.note(
         {fmt::format("no other networks within the target were found; {} were tried, not {}", tried,
@@ -286,6 +206,11 @@ Json BayesRun::join(const train::Stages& stages) {
   }
   open_study(models::content_hash(models::load(teacher_).weights));
   worth();  // refuses where the teacher is still being measured
+  if (place_at(start()) != Place::kFile) {
+    throw Error(ErrorKind::kData, start() +
+                                      ": is not there; the search itself makes it, with "
+                                      "--resume");
+  }
   int64_t count = 0;
   while (const auto claim = next_trial(stages)) {
     run_trial(*claim, stages);
@@ -309,7 +234,7 @@ void BayesRun::search(const train::Stages& stages, const WithHelpers& with_helpe
     if (trial.is_over()) clear_weights(trial_folder(trial.number));  // of a process that died then
   }
   measure_baseline(stages);
-  if (store::count_over(study_->trials()) < config_.trials) {
+  if (study_->tally().over < config_.trials) {
     study_->set_fact("best", nullptr);  // until all are over
   }
   try_networks(stages, with_helpers);

@@ -55,15 +55,19 @@ class BayesRun {
   std::string teacher_of_study() const;
   void train_teacher(const std::string& known, const train::Stages& stages);
   void take_teacher(const train::Stages& stages);
+  void order_teacher(const train::Stages& stages);
   void open_study(const std::string& teacher_hash);
   void write_config() const;
   void measure_baseline(const train::Stages& stages);
   Worth worth() const;
   void try_networks(const train::Stages& stages, const WithHelpers& with_helpers);
   std::optional<store::Claim> next_trial(const train::Stages& stages);
-  bool has_enough(const std::vector<store::StoredTrial>& trials) const;
+  bool is_time_up() const;
+  void wait_for_others(const train::Stages& stages) const;
   bool propose();
   void run_trial(const store::Claim& claim, const train::Stages& stages);
+  void train_trial(const store::StoredTrial& trial, const train::Stages& stages);
+  std::optional<Latency> latency_of(const store::StoredTrial& trial);
   void clear_weights(const std::string& trial) const;
   void clear_folder(const std::string& run) const;
   void claim_folder(const std::string& folder, const store::StoredTrial& trial,
@@ -82,6 +86,7 @@ class BayesRun {
   std::string final_kind() const;
   uint64_t seed() const { return static_cast<uint64_t>(config_.compress.train.seed); }
   std::string trial_folder(int64_t number) const;
+  std::string start() const;
   std::string study_file() const { return folder_ + "/study.db"; }
 
   SearchConfig config_;

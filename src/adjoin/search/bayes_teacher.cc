@@ -14,6 +14,9 @@ namespace {
 
 constexpr const char* kBaseline = "baseline";
 
+/// A fact of the study: the weights of the file `start`.
+constexpr const char* kOrdered = "ordered";
+
 }  // namespace
 
 void BayesRun::open_study(const std::string& teacher_hash) {
@@ -81,6 +84,25 @@ void BayesRun::begin_study(const train::Stages& stages) {
     stages.note({study_file() + ": is not there, or empty; trials begin anew"});
   }
   config_.compress.train.from.empty() ? train_teacher(known, stages) : take_teacher(stages);
+  order_teacher(stages);
+}
+
+/// What students are slices of, and learn from: the teacher, its important heads and units first
+/// where that is wanted. It is put in order once, so that all of them are slices of the same.
+std::string BayesRun::start() const {
+  const bool is_ordered = config_.compress.order != compress::Order::kNone;
+  return is_ordered ? folder_ + "/teacher/ordered.safetensors" : teacher_;
+}
+
+void BayesRun::order_teacher(const train::Stages& stages) {
+  if (start() == teacher_) return;
+  const bool is_there = place_at(start()) == Place::kFile;
+  if (is_there && study_->fact(kOrdered) == models::content_hash(models::load(start()).weights)) {
+    return;
+  }
+  const models::Model network = ordered(config_, teacher_, stages.launch);
+  models::save(start(), network.header, network.weights);
+  study_->set_fact(kOrdered, models::content_hash(network.weights));
 }
 
 /// How the large network does, where rewards look at it.
@@ -101,7 +123,7 @@ void BayesRun::measure_baseline(const train::Stages& stages) {
     stages.note({"the teacher is trained as trials are, to compare their losses with"});
     const std::string folder = folder_ + "/search/baseline";
     if (study_->fact(kBaseline).is_null()) clear_folder(folder);  // of another study
-    train::Job job = prepare_student(config_, teacher_, space_.whole(), Length::kTrial,
+    train::Job job = prepare_student(config_, start(), space_.whole(), Length::kTrial,
                                      Images::kHeldIn, stages.launch);
     const int64_t epochs = job.config.epochs;
     job.is_enough = [this, epochs](double time, const train::EpochReport& report) {

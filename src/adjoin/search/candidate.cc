@@ -5,7 +5,6 @@
 #include "adjoin/compress/job.h"
 #include "adjoin/core/error.h"
 #include "adjoin/models/init.h"
-#include "adjoin/models/load.h"
 #include "adjoin/models/slice.h"
 #include "adjoin/models/timing.h"
 #include "adjoin/search/job.h"
@@ -89,23 +88,27 @@ train::Job prepare_teacher(const SearchConfig& config, const train::Launch& laun
   return job;
 }
 
+models::Model ordered(const SearchConfig& config, const std::string& teacher,
+                      const train::Launch& launch) {
+  train::TrainConfig training = begun_with(untaught(config), teacher);
+  training.set_aside = config.search_fraction;
+  const train::Job job = train::prepare(training, launch);
+  return {job.header, compress::ordered_start(job, config.compress), {}};
+}
+
 train::Job prepare_student(const SearchConfig& config, const std::string& teacher,
                            const Choice& choice, Length length, Images images,
                            const train::Launch& launch) {
   train::TrainConfig training = taught(config, teacher);
   if (length == Length::kTrial) {
-    training.epochs = trial_epochs(config);
-    training.model_ema = false;  // after a few epochs it would be mostly the start
+    training = shortened(config, std::move(training));
     training.schedule.warmup_epochs =
         std::min(training.schedule.warmup_epochs, static_cast<double>(training.epochs) / 5);
   }
   if (images == Images::kHeldIn) training.set_aside = config.search_fraction;
   train::Job job = train::prepare(training, launch);
-  compress::CompressConfig ordering = config.compress;
-  ordering.train.from = teacher;
-  const Weights whole = compress::ordered_start(job, ordering);
   const Derived small = derive(job.header.spec, choice, Geometry::kKept);
-  job.start = models::copies(small, whole,
+  job.start = models::copies(small, job.start,
                              models::fresh_tensors(small, static_cast<uint64_t>(training.seed)));
   job.header.spec = small.spec;
   job.name = "small";
@@ -117,6 +120,7 @@ train::Job prepare_adjoined(const SearchConfig& config, const std::string& teach
                             const Choice& choice, Images images, const train::Launch& launch) {
   compress::CompressConfig training = config.compress;
   training.train = begun_with(untaught(config), teacher);
+  training.order = compress::Order::kNone;  // as the file is
   if (images == Images::kHeldIn) training.train.set_aside = config.search_fraction;
   train::Job job = compress::prepare(training, launch, choice);
   set_search_config(job, config);
@@ -174,8 +178,8 @@ double Worth::compression(const Price& price, const std::optional<Latency>& late
       return saved(static_cast<double>(price.params), static_cast<double>(large_.params),
                    limits_.params);
     case RewardCost::kLatency:
-      if (latency) return saved(latency->small, latency->large, {});
-      break;
+      if (!latency) throw Error(ErrorKind::kInternal, "a reward by latency without one");
+      return saved(latency->small, latency->large, {});
     case RewardCost::kMacs:
     case RewardCost::kAuto: break;
   }

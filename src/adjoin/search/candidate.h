@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "adjoin/models/load.h"
 #include "adjoin/search/config.h"
 #include "adjoin/search/exploration.h"
 #include "adjoin/train/job.h"
@@ -27,13 +28,18 @@ enum class Images { kAll, kHeldIn };
 /// A trial, for a few epochs, or the whole training of what was found.
 enum class Length { kTrial, kWhole };
 
-/// A part of the network in the file `teacher`: its slices are the start, what it has beyond them
-/// starts anew, and the whole network teaches it.
+/// The large network in the file `teacher` with its heads and hidden units as --order says,
+/// measured on images that are not set aside.
+models::Model ordered(const SearchConfig& config, const std::string& teacher,
+                      const train::Launch& launch);
+
+/// A part of the network in the file `teacher`, which is in order: its slices are the start, what
+/// it has beyond them starts anew, and the whole network teaches it.
 train::Job prepare_student(const SearchConfig& config, const std::string& teacher,
                            const Choice& choice, Length length, Images images,
                            const train::Launch& launch);
 
-/// Together with the large network, as `adjoin compress` does.
+/// Together with the large network, as `adjoin compress` does; `teacher` is in order.
 train::Job prepare_adjoined(const SearchConfig& config, const std::string& teacher,
                             const Choice& choice, Images images, const train::Launch& launch);
 

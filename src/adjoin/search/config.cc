@@ -11,30 +11,24 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorKind::kConfig, message); }
 
-/// Refuses what is not as it is by default.
-void check_unsaid(const Json& fields, const Json& defaults, const std::string& why) {
-  for (const auto& [field, value] : fields.items()) {
-    if (value != defaults.at(field)) {
-      refuse(fmt::format("{}: is not for the method bayes, {}", field, why));
-    }
-  }
-}
-
 /// Fields of adjoined training that those of plain training lack, and that no trial reads.
 Json adjoined_fields(const compress::CompressConfig& config) {
   Json fields = to_json(config);
   const Json plain = to_json(config.train);
   for (const auto& [field, value] : plain.items()) fields.erase(field);
-  for (const char* field : {"order", "order_images"}) fields.erase(field);
+  for (const char* of_search : {"alpha", "alphas", "keep", "geometry", "order", "order_images"}) {
+    fields.erase(of_search);
+  }
   return fields;
 }
 
 /// Fields that mean nothing to --method bayes are refused rather than left out.
 void check_bayes(const SearchConfig& config) {
-  check_unsaid(to_json(config.dan), to_json(DanOptions{}), "which learns no mixture");
-  if (config.bayes.final_training != FinalTraining::kAdjoined) {
-    check_unsaid(adjoined_fields(config.compress), adjoined_fields({}),
-                 "unless --final-training adjoined");
+  const Json usual = to_json(DanOptions{});
+  const Json said = to_json(config.dan);
+  for (const auto& [field, value] : said.items()) {
+    if (value == usual.at(field)) continue;
+    refuse(fmt::format("{}: is not for the method bayes, which learns no mixture", field));
   }
   const auto refuse_field = [](const char* field, const char* why) {
     refuse(fmt::format("{}: is not for the method bayes, {}", field, why));
@@ -92,6 +86,17 @@ std::vector<std::string> final_fields() {
   return names;
 }
 
+std::string final_way(const SearchConfig& config) {
+  std::string way(enum_name(config.bayes.final_training));
+  if (config.bayes.final_training != FinalTraining::kAdjoined) return way;
+  const Json usual = adjoined_fields({});
+  Json settings = adjoined_fields(config.compress);
+  for (const auto& [field, value] : usual.items()) {
+    if (settings.at(field) == value) settings.erase(field);
+  }
+  return settings.empty() ? way : fmt::format("{} with {}", way, settings.dump());
+}
+
 bool has_trials(Method method) { return method != Method::kDan && method != Method::kUniform; }
 
 std::vector<std::string> without_effect(const SearchConfig& config) {
@@ -125,7 +130,11 @@ std::vector<std::string> without_effect(const SearchConfig& config) {
   if (method != Method::kBayes) return notes;
   only(config.bayes.reward_by == RewardBy::kTseE, named({"tse_epochs"}), "--reward-by tse-e");
   only(config.bayes.reward_by == RewardBy::kTseEma, named({"tse_weight"}), "--reward-by tse-ema");
+  only(config.compress.train.distillation == train::DistillationKind::kSoft,
+       named({"distillation_tau"}), "--distillation soft");
   only(config.retrain, named({"finalists", "final_training"}), "--retrain");
+  only(config.bayes.final_training == FinalTraining::kAdjoined, adjoined_fields({}),
+       "--final-training adjoined");
   return notes;
 }
 

@@ -105,6 +105,9 @@ void check(const SearchConfig& config);
 /// Fields of --method bayes that no trial reads, only an adjoined training of what was found.
 std::vector<std::string> final_fields();
 
+/// How --method bayes trains what it found: the words, and the settings that are not as usual.
+std::string final_way(const SearchConfig& config);
+
 /// Whether a method trains or scores networks one by one.
 bool has_trials(Method method);
 

@@ -7,7 +7,7 @@ namespace adjoin::search {
 namespace {
 
 constexpr double kFar = -1;        // below it phi(z) + z Phi(z) cancels
-constexpr double kVeryFar = -1e6;  // below it so does what is left of it
+constexpr double kVeryFar = -1e4;  // below it so does what is left of it: it falls like z^-2
 
 torch::Tensor density(const torch::Tensor& z) {
   return torch::exp(-0.5 * z.square()) / std::sqrt(2 * std::numbers::pi);
@@ -19,20 +19,16 @@ torch::Tensor distribution(const torch::Tensor& z) {
 
 /// log(phi(z) + z Phi(z)).
 torch::Tensor log_gain(const torch::Tensor& z) {
-  const double half_log = 0.5 * std::log(2 * std::numbers::pi);
   const auto near = z.clamp_min(kFar);
   const auto far = z.clamp(kVeryFar, kFar);
   const auto very_far = z.clamp_max(kVeryFar);
   // phi(z) (1 + z Phi(z) / phi(z)), the quotient by the scaled complementary error function.
   const auto scaled = torch::special_erfcx(-far / std::numbers::sqrt2);
   const auto rest = 1 + far * scaled * std::sqrt(std::numbers::pi / 2);
-  const auto of_near = torch::log(density(near) + near * distribution(near));
-  // The rest falls like z^-2, and is noise where that is below the precision of 1.
-  const auto series = -2 * torch::log(-far);
-  const auto of_far = -0.5 * far.square() - half_log +
-                      torch::where(far > -1e4, torch::log(rest.clamp_min(1e-300)), series);
-  const auto of_very_far = -0.5 * very_far.square() - half_log - 2 * torch::log(-very_far);
-  return torch::where(z > kFar, of_near, torch::where(z > kVeryFar, of_far, of_very_far));
+  const auto log_rest = torch::where(z > kVeryFar, torch::log(rest), -2 * torch::log(-very_far));
+  const auto log_density = -0.5 * z.square() - 0.5 * std::log(2 * std::numbers::pi);
+  return torch::where(z > kFar, torch::log(density(near) + near * distribution(near)),
+                      log_density + log_rest);
 }
 
 }  // namespace

@@ -12,9 +12,13 @@ std::vector<int64_t> Halving::rungs() const {
   return result;
 }
 
-bool Halving::is_over(int64_t done, double reward, const std::vector<double>& others) const {
+bool Halving::compares_at(int64_t done) const {
   const std::vector<int64_t> all = rungs();
-  if (std::find(all.begin(), all.end(), done) == all.end()) return false;
+  return std::find(all.begin(), all.end(), done) != all.end();
+}
+
+bool Halving::is_over(int64_t done, double reward, const std::vector<double>& others) const {
+  if (!compares_at(done)) return false;
   const auto known = std::ssize(others) + 1;
   if (known < factor) return false;
   const auto better =

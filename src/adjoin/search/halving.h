@@ -15,6 +15,8 @@ struct Halving {
   /// Epochs done after which trials are compared, rising: epochs / factor^k, without the last.
   std::vector<int64_t> rungs() const;
 
+  bool compares_at(int64_t done) const;
+
   /// Whether a trial ends after `done` epochs. `others`: what other trials came to there.
   bool is_over(int64_t done, double reward, const std::vector<double>& others) const;
 };

@@ -18,10 +18,8 @@ train::TrainConfig search_training(const SearchConfig& config) {
     result.data = config.search_data;
     result.reset_head = true;
   }
-  result.epochs = trial_epochs(config);
-  if (has_trials(config.method)) result.model_ema = false;  // it would be mostly the start
   result.set_aside = config.search_fraction;
-  return result;
+  return shortened(config, std::move(result));
 }
 
 Json price_json(const Price& price) { return {{"macs", price.macs}, {"params", price.params}}; }
@@ -81,12 +79,21 @@ void set_search_config(train::Job& job, const SearchConfig& config) {
     for (const char* field : kMayChange) job.whole_config.erase(field);
   }
   job.header.provenance.recipe = train::recipe_hash(job.whole_config);
+  if (config.method == Method::kBayes) {
+    for (const std::string& field : final_fields()) job.whole_config.erase(field);
+  }
 }
 
 int64_t trial_epochs(const SearchConfig& config) {
   if (config.search_epochs > 0) return config.search_epochs;
   const int64_t epochs = config.compress.train.epochs;
   return config.method == Method::kDan ? epochs : std::max<int64_t>(epochs / 10, 1);
+}
+
+train::TrainConfig shortened(const SearchConfig& config, train::TrainConfig training) {
+  training.epochs = trial_epochs(config);
+  if (has_trials(config.method)) training.model_ema = false;  // it would be mostly the start
+  return training;
 }
 
 Target stated_target(const SearchConfig& config, const ModelSpec& large) {

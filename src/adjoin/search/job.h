@@ -23,7 +23,10 @@ Target stated_target(const SearchConfig& config, const ModelSpec& large);
 /// Epochs of a search, or of each of its trials.
 int64_t trial_epochs(const SearchConfig& config);
 
-/// Every run of a search has the config of the whole.
+/// A training as long as a search, or each of its trials, is.
+train::TrainConfig shortened(const SearchConfig& config, train::TrainConfig training);
+
+/// Every run of a search has the config of the whole, but for what may change while it goes on.
 void set_search_config(train::Job& job, const SearchConfig& config);
 
 /// Error(kUsage) when a target cannot be reached.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <numeric>
 
+#include "adjoin/core/error.h"
 #include "adjoin/search/expected_improvement.h"
 
 namespace adjoin::search {
@@ -78,9 +79,9 @@ struct Kernel {
   std::function<torch::Tensor(const torch::Tensor& sequences)> points = plain_points;
 };
 
-/// One for each key of a stream of random numbers.
-std::vector<Kernel> kernels_of(Proposer way, const Known& known, const std::vector<uint64_t>& keys,
-                               const EmbeddingOptions& options) {
+/// One for each key of a stream of random numbers, on points made by hand or learned.
+std::vector<Kernel> kernels_of(bool is_learned, const Known& known,
+                               const std::vector<uint64_t>& keys, const EmbeddingOptions& options) {
   std::vector<Kernel> kernels;
   std::vector<std::vector<int64_t>> parts;
   for (const uint64_t key : keys) {
@@ -88,7 +89,7 @@ std::vector<Kernel> kernels_of(Proposer way, const Known& known, const std::vect
     parts.push_back(part_of(known.rewards.size(0), rng));
     kernels.push_back({rng, parts.back()});
   }
-  if (way == Proposer::kFeatures) return kernels;
+  if (!is_learned) return kernels;
   auto embeddings = std::make_shared<LearnedEmbeddings>(known.sequences.size(2), options, keys);
   embeddings->train(known.sequences, known.rewards, parts);
   for (size_t i = 0; i < kernels.size(); ++i) {
@@ -131,15 +132,9 @@ std::vector<Choice> drawn(const Exploration& space, const History& history, int6
   return proposed;
 }
 
-}  // namespace
-
-Proposer way_now(Proposer way, const History& known) {
-  return known.tried.size() < kLeastKnown ? Proposer::kRandom : way;
-}
-
-std::vector<Choice> propose(Proposer way, const Exploration& space, const History& history,
-                            int64_t count, uint64_t seed, const ProposerOptions& options) {
-  if (way_now(way, history) == Proposer::kRandom) return drawn(space, history, count, seed);
+/// By Gaussian processes.
+std::vector<Choice> foretold(bool is_learned, const Exploration& space, const History& history,
+                             int64_t count, uint64_t seed, const ProposerOptions& options) {
   const Known known = {block_sequences(space, choices_of(history.tried)),
                        rewards_of(history.tried)};
   std::vector<uint64_t> keys;
@@ -148,7 +143,7 @@ std::vector<Choice> propose(Proposer way, const Exploration& space, const Histor
   }
   std::vector<Choice> taken = all_known(history);
   std::vector<Choice> proposed;
-  for (Kernel& kernel : kernels_of(way, known, keys, options.embedding)) {
+  for (Kernel& kernel : kernels_of(is_learned, known, keys, options.embedding)) {
     const std::vector<Choice> pool = pool_of(space, history.tried, taken, options, kernel.rng);
     if (pool.empty()) break;
     const auto gain =
@@ -157,6 +152,22 @@ std::vector<Choice> propose(Proposer way, const Exploration& space, const Histor
     taken.push_back(proposed.back());
   }
   return proposed;
+}
+
+}  // namespace
+
+Proposer way_now(Proposer way, const History& known) {
+  return known.tried.size() < kLeastKnown ? Proposer::kRandom : way;
+}
+
+std::vector<Choice> propose(Proposer way, const Exploration& space, const History& history,
+                            int64_t count, uint64_t seed, const ProposerOptions& options) {
+  switch (way_now(way, history)) {
+    case Proposer::kRandom: return drawn(space, history, count, seed);
+    case Proposer::kFeatures: return foretold(false, space, history, count, seed, options);
+    case Proposer::kEmbedding: return foretold(true, space, history, count, seed, options);
+  }
+  throw Error(ErrorKind::kInternal, "an unknown proposer");
 }
 
 }  // namespace adjoin::search

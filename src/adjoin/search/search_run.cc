@@ -3,12 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 
 #include "adjoin/core/place.h"
 #include "adjoin/core/progress.h"
 #include "adjoin/core/rng.h"
+#include "adjoin/core/stopwatch.h"
 #include "adjoin/core/table.h"
 #include "adjoin/search/scorer.h"
 #include "adjoin/spec/architecture.h"
@@ -178,7 +178,7 @@ void SearchRun::score_networks(const train::Stages& stages) {
   const Scorer scorer(question_.space, config_.score, seed());
   Progress progress(std::cerr, stages.progress);
   progress.begin("networks scored", config_.trials);
-  const auto began = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const double limit = config_.budget_minutes * 60;
   std::vector<Trial> tried;
   std::string lines;
@@ -197,7 +197,7 @@ void SearchRun::score_networks(const train::Stages& stages) {
                  .dump() +
              "\n";
     progress.update(static_cast<int64_t>(tried.size()), config_.score);
-    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    seconds_ = watch.seconds();
   }
   progress.finish("");
   trials_ = static_cast<int64_t>(tried.size());

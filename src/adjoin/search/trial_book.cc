@@ -164,11 +164,20 @@ void check_facts(const Exploration& space, const store::Study& study, const std:
 }
 
 History history_of(const Exploration& space, const std::vector<store::StoredTrial>& trials) {
+  const auto is_judged = [](const store::StoredTrial& trial) {
+    return trial.is_over() && trial.reward && std::isfinite(*trial.reward);
+  };
+  std::optional<double> worst;
+  for (const store::StoredTrial& trial : trials) {
+    if (is_judged(trial)) worst = std::min(*trial.reward, worst.value_or(*trial.reward));
+  }
   History history;
   for (const store::StoredTrial& trial : trials) {
     Choice choice = choice_of(space, trial);
-    if (trial.is_over() && trial.reward && std::isfinite(*trial.reward)) {
+    if (is_judged(trial)) {
       history.tried.push_back({std::move(choice), *trial.reward});
+    } else if (trial.is_over() && worst) {
+      history.tried.push_back({std::move(choice), *worst});
     } else {
       history.pending.push_back(std::move(choice));
     }

@@ -35,7 +35,7 @@ Choice choice_of(const Exploration& space, const store::StoredTrial& trial);
 /// Error(kData) naming the file, and what in it is not what a search writes.
 void check_facts(const Exploration& space, const store::Study& study, const std::string& path);
 
-/// Trials that are over with a reward, and all others.
+/// Trials that are over, and all others. One that failed counts as the worst of those that did not.
 History history_of(const Exploration& space, const std::vector<store::StoredTrial>& trials);
 
 /// Those that were trained to the end, the best first; the earliest of equals.

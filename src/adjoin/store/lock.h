@@ -20,10 +20,15 @@ class LockFile {
   /// Whether the byte is now ours. Error(kIo) when the disk has no locks.
   bool try_lock(int64_t byte);
 
+  /// Whether another descriptor has the byte. The same errors.
+  bool is_locked(int64_t byte) const;
+
   /// The descriptor, whose locks are the caller's from now on.
   int release() { return std::exchange(descriptor_, -1); }
 
  private:
+  [[noreturn]] void refuse() const;
+
   std::string path_;
   int descriptor_;
 };

@@ -4,6 +4,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <ctime>
@@ -163,23 +164,21 @@ bool Study::add(int64_t known, const std::vector<Proposal>& proposals) {
   return true;
 }
 
+Tally Study::tally() const {
+  Statement row = connection_->database.query(
+      "SELECT count(*), sum(state NOT IN ('WAITING', 'RUNNING')) FROM trials WHERE study_id = ?",
+      connection_->study_id);
+  if (!row.step()) return {};
+  return {row.whole(0).value_or(0), row.whole(1).value_or(0)};
+}
+
 std::optional<Claim> Study::claim() {
   connection_->check_writable();
   const Database& database = connection_->database;
+  if (tally().open() == 0) return std::nullopt;  // nothing to wait for the right to write for
   LockFile lock(database.real_path() + ".lock");
   Transaction change(database);
-  std::optional<int64_t> taken;
-  {
-    Statement rows = database.query(
-        "SELECT number FROM trials WHERE study_id = ? AND state IN ('WAITING', 'RUNNING') "
-        "ORDER BY number",
-        connection_->study_id);
-    while (!taken && rows.step()) {
-      const auto number = rows.whole(0);
-      if (!number || *number < 0) database.refuse("the number of a trial is not a whole number");
-      if (lock.try_lock(*number)) taken = number;
-    }
-  }
+  const std::optional<int64_t> taken = connection_->first_free(lock);
   if (!taken) return std::nullopt;
   StoredTrial trial = std::move(connection_->load(taken).front());
   const Json attempts = trial.facts.contains(kAttempts) ? trial.facts[kAttempts] : Json(0);
@@ -195,6 +194,13 @@ std::optional<Claim> Study::claim() {
   connection_->add_facts(trial_id, {{kAttempts, trial.facts[kAttempts]}});
   change.commit();
   return Claim(std::move(trial), Hold(lock.release()));
+}
+
+bool Study::is_worked_at() const {
+  const LockFile lock(connection_->database.real_path() + ".lock");
+  const std::vector<int64_t> open = connection_->open_trials();
+  return std::any_of(open.begin(), open.end(),
+                     [&](int64_t number) { return lock.is_locked(number); });
 }
 
 std::optional<Hold> Study::try_proposing() {

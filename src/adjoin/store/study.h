@@ -7,7 +7,6 @@
 // that ends with the process. A process that is killed at any moment loses nothing that was
 // written.
 
-#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -36,10 +35,13 @@ struct StoredTrial {
   }
 };
 
-inline int64_t count_over(const std::vector<StoredTrial>& trials) {
-  return std::count_if(trials.begin(), trials.end(),
-                       [](const StoredTrial& trial) { return trial.is_over(); });
-}
+/// How many trials there are.
+struct Tally {
+  int64_t trials = 0;
+  int64_t over = 0;
+
+  int64_t open() const { return trials - over; }
+};
 
 /// A value that a trial has of something that was chosen, as Optuna's tables show it.
 struct Parameter {
@@ -132,6 +134,9 @@ class Study {
   /// By number.
   std::vector<StoredTrial> trials() const;
 
+  /// Without reading what is known of them.
+  Tally tally() const;
+
   /// Adds networks that wait to be tried, numbered on from `known`; nothing when there are more
   /// than `known` trials by now, because another process was first. Whether they were added.
   bool add(int64_t known, const std::vector<Proposal>& proposals);
@@ -142,6 +147,9 @@ class Study {
   /// The first trial that waits, or whose process died; it is then kRunning, held by the claim, and
   /// its fact "attempts" counts one more. Nothing when there is none.
   std::optional<Claim> claim();
+
+  /// Whether a process holds a trial that is not over.
+  bool is_worked_at() const;
 
   /// What came of an epoch of a trial: its reward so far, and facts that are new or different. An
   /// epoch that is reported again replaces what was said.

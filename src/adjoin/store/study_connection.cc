@@ -115,6 +115,27 @@ std::vector<StoredTrial> Study::Connection::load(std::optional<int64_t> only) co
   return trials;
 }
 
+std::vector<int64_t> Study::Connection::open_trials() const {
+  Statement rows = database.query(
+      "SELECT number FROM trials WHERE study_id = ? AND state IN ('WAITING', 'RUNNING') "
+      "ORDER BY number",
+      study_id);
+  std::vector<int64_t> numbers;
+  while (rows.step()) {
+    const auto number = rows.whole(0);
+    if (!number || *number < 0) database.refuse("the number of a trial is not a whole number");
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+std::optional<int64_t> Study::Connection::first_free(LockFile& lock) const {
+  for (const int64_t number : open_trials()) {
+    if (lock.try_lock(number)) return number;
+  }
+  return std::nullopt;
+}
+
 StoredTrial& Study::Connection::among(std::vector<StoredTrial>& trials, int64_t number) const {
   const int64_t first = trials.empty() ? 0 : trials.front().number;
   if (number < first || number - first >= static_cast<int64_t>(trials.size())) {

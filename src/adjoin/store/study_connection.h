@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "adjoin/core/error.h"
+#include "adjoin/store/lock.h"
 #include "adjoin/store/sqlite.h"
 #include "adjoin/store/study.h"
 
@@ -40,6 +41,11 @@ struct Study::Connection {
   void load_facts(std::vector<StoredTrial>& trials, std::optional<int64_t> only) const;
   void load_curves(std::vector<StoredTrial>& trials, std::optional<int64_t> only) const;
   void load_rewards(std::vector<StoredTrial>& trials, std::optional<int64_t> only) const;
+
+  /// Those that are not over, by number.
+  std::vector<int64_t> open_trials() const;
+  /// The first of them that nobody holds, which `lock` holds from now on.
+  std::optional<int64_t> first_free(LockFile& lock) const;
 
   /// The one of a number among those that were loaded, all or one.
   StoredTrial& among(std::vector<StoredTrial>& trials, int64_t number) const;

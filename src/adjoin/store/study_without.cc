@@ -36,9 +36,11 @@ Json Study::about() const { refuse(); }
 Json Study::fact(const std::string& /*name*/) const { refuse(); }
 void Study::set_fact(const std::string& /*name*/, const Json& /*value*/) { refuse(); }
 std::vector<StoredTrial> Study::trials() const { refuse(); }
+Tally Study::tally() const { refuse(); }
 bool Study::add(int64_t /*known*/, const std::vector<Proposal>& /*proposals*/) { refuse(); }
 std::optional<Hold> Study::try_proposing() { refuse(); }
 std::optional<Claim> Study::claim() { refuse(); }
+bool Study::is_worked_at() const { refuse(); }
 void Study::report(int64_t /*number*/, int64_t /*epoch*/, double /*reward*/,
                    const Json& /*facts*/) {
   refuse();
@@ -48,5 +50,6 @@ void Study::finish(int64_t /*number*/, TrialState /*state*/, double /*reward*/,
   refuse();
 }
 void Study::set_facts(int64_t /*number*/, const Json& /*facts*/) { refuse(); }
+void Study::set_facts(const std::vector<std::pair<int64_t, Json>>& /*facts*/) { refuse(); }
 
 }  // namespace adjoin::store
