@@ -1,6 +1,6 @@
 # What a person types; CMake does the work. `make` alone lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test onnx bench format lint headers asan tsan debian fuzz clean
+.PHONY: help build demo test onnx bench format lint headers asan tsan bare debian fuzz clean
 
 sources  = $(shell git ls-files '*.cc' '*.h' '*.cu' '*.cuh')
 
@@ -68,6 +68,12 @@ tsan:  ## the loader's threads under the thread sanitizer
 	cmake --preset tsan
 	cmake --build --preset tsan
 	ctest --preset tsan
+
+bare:  ## all tests of a build without any optional part: no SQLite, ONNX, LEMON
+	tools/install-deps --test
+	cmake --preset bare
+	cmake --build --preset bare
+	ctest --preset bare
 
 debian:  ## all tests on Debian 13 with its LibTorch 2.6, in build/debian-trixie; needs root and debootstrap
 	tools/test-in-debian trixie

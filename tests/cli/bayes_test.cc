@@ -3,6 +3,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <regex>
 #include <set>
 
 #include "adjoin/store/study.h"
@@ -67,6 +68,20 @@ TEST(BayesTrialTest, OneThatIsHopelessIsStoppedEarly) {
     EXPECT_TRUE(is_whole ? epochs == 9 : epochs == 1 || epochs == 3) << trial.number;
     EXPECT_EQ(trial.reward, trial.curve.rbegin()->second) << "the last one is known";
   }
+}
+
+TEST(BayesTrialTest, EachSaysHowFarTheSearchIs) {
+  const TempFolder folder;
+  const ProgramResult result =
+      adjoin(bayes("vit_mini_28", folder / "r",
+                   {"--trials", "3", "--search-epochs", "1", "--epochs", "1", "--no-retrain"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::regex first(
+      "trial 0: reward 0\\.[0-9]+, .*; 1 of 3 over, best .* \\(trial 0\\), .* left");
+  const std::regex last(
+      "trial 2: reward 0\\.[0-9]+, .*; 3 of 3 over, best .* \\(trial [0-2]\\)\\n");
+  EXPECT_TRUE(std::regex_search(result.err, first)) << result.err;
+  EXPECT_TRUE(std::regex_search(result.err, last)) << result.err;
 }
 
 TEST(BayesTrialTest, NoneBeginsWhenTheTimeIsUp) {

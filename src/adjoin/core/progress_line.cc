@@ -76,12 +76,6 @@ constexpr std::array<Shown, 13> kLayouts = {{{30, 2},
                                              {0, 0}}};
 constexpr Shown kPlain = {0, 2};
 
-/// Whole seconds: tenths that tick by would only be restless.
-std::string left_text(double seconds) {
-  const double whole = std::round(seconds);
-  return (whole < 60 ? fmt::format("{:.0f} s", whole) : short_duration(whole)) + " left";
-}
-
 std::string times_text(const ProgressState& state, const Shown& shown) {
   std::vector<std::string> times;
   const bool has_unit = shown.times == 2 || (shown.times == 1 && !state.run_left_s);
@@ -116,6 +110,12 @@ std::string short_duration(double seconds) {
   if (hours == 0) return fmt::format("{}:{:02}", minutes, whole % 60);
   if (hours < 48) return fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60);
   return fmt::format("{} d {} h", hours / 24, hours % 24);
+}
+
+std::string left_text(double seconds) {
+  // Tenths that tick by would only be restless.
+  const double whole = std::round(seconds);
+  return (whole < 60 ? fmt::format("{:.0f} s", whole) : short_duration(whole)) + " left";
 }
 
 size_t columns_of(std::string_view text, bool is_utf8) {

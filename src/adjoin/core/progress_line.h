@@ -11,6 +11,9 @@ namespace adjoin {
 /// "5.3 s", "42 s", "12:34", "1:23:45", "2 d 3 h".
 std::string short_duration(double seconds);
 
+/// "40 s left", "2:10 left".
+std::string left_text(double seconds);
+
 /// One moment of a unit of work, such as an epoch.
 struct ProgressState {
   std::string label;               ///< "epoch 3/10"

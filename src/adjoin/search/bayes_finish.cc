@@ -217,42 +217,48 @@ std::optional<train::RunResult> BayesRun::trained(const store::StoredTrial& tria
   }
 }
 
-/// One on all images; of several the best by the images set aside, which none of them learns from.
-/// Nothing where the training of one failed.
+std::optional<BayesRun::Winner> BayesRun::trained_alone(const store::StoredTrial& best,
+                                                        const train::Stages& stages) {
+  const auto result = trained(best, Images::kAll, folder_, stages);
+  if (!result) return std::nullopt;
+  return Winner{best, result->epochs, result->seconds};
+}
+
+/// The best by the images set aside, which none of them learns from.
+std::optional<BayesRun::Winner> BayesRun::trained_finalists(
+    const std::vector<store::StoredTrial>& best, const train::Stages& stages) {
+  const auto folder_of = [&](const store::StoredTrial& trial) {
+    return fmt::format("{}/final-{:03}", folder_, trial.number);
+  };
+  Winner winner;
+  double top = -1;
+  for (const store::StoredTrial& trial : best) {
+    const auto result = trained(trial, Images::kHeldIn, folder_of(trial), stages);
+    if (!result) return std::nullopt;
+    winner.seconds += result->seconds;
+    const double top1 = result->evaluations.back().top1;  // of the small network
+    winner.finalists.push_back({{"trial", trial.number},
+                                {"reward", *trial.reward},
+                                {"top1_set_aside", top1},
+                                {"file", folder_of(trial) + "/small.safetensors"}});
+    if (top1 <= top) continue;
+    winner.trial = trial;
+    winner.epochs = result->epochs;
+    top = top1;
+  }
+  take_finalist(winner.trial, folder_of(winner.trial), stages);
+  return winner;
+}
+
+/// The result; nothing where the training of one failed.
 std::optional<Json> BayesRun::train_best(const std::vector<store::StoredTrial>& best,
                                          const train::Stages& stages) {
-  double seconds = 0;
-  int64_t epochs = 0;
-  const store::StoredTrial* winner = &best.front();
-  Json finalists = Json::array();
-  if (config_.bayes.finalists == 1) {
-    const auto result = trained(*winner, Images::kAll, folder_, stages);
-    if (!result) return std::nullopt;
-    seconds = result->seconds;
-    epochs = result->epochs;
-  } else {
-    const auto folder_of = [&](const store::StoredTrial& trial) {
-      return fmt::format("{}/final-{:03}", folder_, trial.number);
-    };
-    double top = -1;
-    for (const store::StoredTrial& trial : best) {
-      const auto result = trained(trial, Images::kHeldIn, folder_of(trial), stages);
-      if (!result) return std::nullopt;
-      seconds += result->seconds;
-      const double top1 = result->evaluations.back().top1;  // of the small network
-      finalists.push_back({{"trial", trial.number},
-                           {"reward", *trial.reward},
-                           {"top1_set_aside", top1},
-                           {"file", folder_of(trial) + "/small.safetensors"}});
-      if (top1 <= top) continue;
-      winner = &trial;
-      top = top1;
-      epochs = result->epochs;
-    }
-    take_finalist(*winner, folder_of(*winner), stages);
-  }
-  Json result = summary(*winner);
-  if (!finalists.empty()) result["finalists"] = finalists;
+  const std::optional<Winner> winner = config_.bayes.finalists == 1
+                                           ? trained_alone(best.front(), stages)
+                                           : trained_finalists(best, stages);
+  if (!winner) return std::nullopt;
+  Json result = summary(winner->trial);
+  if (!winner->finalists.empty()) result["finalists"] = winner->finalists;
   const auto network = [&](const std::string& path) {
     return train::network_json(models::load(path).header.spec,
                                judged(config_, path, JudgedBy::kValidation, stages.launch), path);
@@ -260,8 +266,8 @@ std::optional<Json> BayesRun::train_best(const std::vector<store::StoredTrial>& 
   const bool is_adjoined = config_.bayes.final_training == FinalTraining::kAdjoined;
   result["large"] = network(is_adjoined ? folder_ + "/large.safetensors" : teacher_);
   result["small"] = network(folder_ + "/small.safetensors");
-  result["epochs"] = epochs;
-  result["seconds"] = result["seconds"].get<double>() + seconds;
+  result["epochs"] = winner->epochs;
+  result["seconds"] = result["seconds"].get<double>() + winner->seconds;
   return result;
 }
 

@@ -10,8 +10,8 @@
 
 #include "adjoin/core/atomic_file.h"
 #include "adjoin/core/place.h"
+#include "adjoin/core/progress_line.h"
 #include "adjoin/core/rng.h"
-#include "adjoin/core/stopwatch.h"
 #include "adjoin/core/table.h"
 #include "adjoin/core/threads.h"
 #include "adjoin/models/load.h"
@@ -146,6 +146,19 @@ std::optional<store::Claim> BayesRun::next_trial(const train::Stages& stages) {
   }
 }
 
+/// How far the search is.
+std::string BayesRun::outlook() const {
+  const std::vector<store::StoredTrial> best = ranking(study_->trials());
+  const int64_t over = study_->tally().over;
+  std::string text = fmt::format("{} of {} over", over, std::max(over, config_.trials));
+  if (!best.empty()) {
+    text += fmt::format(", best {:.4f} (trial {})", *best[0].reward, best[0].number);
+  }
+  const auto since = static_cast<double>(over - over_then_);
+  const auto left = static_cast<double>(config_.trials - over);
+  return left > 0 && since > 0 ? text + ", " + left_text(since_.seconds() / since * left) : text;
+}
+
 /// Trials that others are at beyond those that are wanted here may be the best.
 void BayesRun::wait_for_others(const train::Stages& stages) const {
   bool is_told = false;
@@ -158,7 +171,9 @@ void BayesRun::wait_for_others(const train::Stages& stages) const {
 }
 
 void BayesRun::try_networks(const train::Stages& stages, const WithHelpers& with_helpers) {
-  const int64_t left = config_.trials - study_->tally().over;
+  since_ = {};
+  over_then_ = study_->tally().over;
+  const int64_t left = config_.trials - over_then_;
   const int64_t jobs = std::clamp<int64_t>(left, 1, config_.bayes.jobs);
   const int all = torch::get_num_threads();
   const int share = std::max(1, available_cpus() / static_cast<int>(jobs));
@@ -211,6 +226,8 @@ Json BayesRun::join(const train::Stages& stages) {
                                       ": is not there; the search itself makes it, with "
                                       "--resume");
   }
+  since_ = {};
+  over_then_ = study_->tally().over;
   int64_t count = 0;
   while (const auto claim = next_trial(stages)) {
     run_trial(*claim, stages);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "adjoin/core/stopwatch.h"
 #include "adjoin/search/candidate.h"
 #include "adjoin/search/trial_book.h"
 #include "adjoin/train/run_folder.h"
@@ -51,42 +52,60 @@ class BayesRun {
   Json join(const train::Stages& stages);
 
  private:
+  // The large network, and the study that is about it: bayes_teacher.cc
   void begin_study(const train::Stages& stages);
   std::string teacher_of_study() const;
   void train_teacher(const std::string& known, const train::Stages& stages);
   void take_teacher(const train::Stages& stages);
   void order_teacher(const train::Stages& stages);
+  std::string start() const;
   void open_study(const std::string& teacher_hash);
-  void write_config() const;
   void measure_baseline(const train::Stages& stages);
   Worth worth() const;
+
+  // Which trials there are, and who is at them: bayes_run.cc
+  void write_config() const;
   void try_networks(const train::Stages& stages, const WithHelpers& with_helpers);
   std::optional<store::Claim> next_trial(const train::Stages& stages);
+  bool propose();
   bool is_time_up() const;
   void wait_for_others(const train::Stages& stages) const;
-  bool propose();
+  std::string outlook() const;
+
+  // One trial: bayes_trial.cc
   void run_trial(const store::Claim& claim, const train::Stages& stages);
   void train_trial(const store::StoredTrial& trial, const train::Stages& stages);
   std::optional<Latency> latency_of(const store::StoredTrial& trial);
+  std::string trial_folder(int64_t number) const;
   void clear_weights(const std::string& trial) const;
   void clear_folder(const std::string& run) const;
-  void claim_folder(const std::string& folder, const store::StoredTrial& trial,
-                    std::string_view kind, const train::Stages& stages);
-  Json untrained(const store::StoredTrial& best, const train::Stages& stages);
-  void keep_previous(const train::Stages& stages) const;
+
+  // What follows the trials: bayes_finish.cc
+  struct Winner {
+    store::StoredTrial trial;
+    int64_t epochs = 0;              // of its training
+    double seconds = 0;              // of all of them
+    Json finalists = Json::array();  // where there were several
+  };
   std::vector<store::StoredTrial> best_ones() const;
-  std::optional<train::RunResult> trained(const store::StoredTrial& trial, Images images,
-                                          const std::string& folder, const train::Stages& stages);
-  std::optional<Json> train_best(const std::vector<store::StoredTrial>& best,
-                                 const train::Stages& stages);
-  void take_finalist(const store::StoredTrial& trial, const std::string& folder,
-                     const train::Stages& stages);
-  Json summary(const store::StoredTrial& best) const;
   const store::StoredTrial& chosen(const std::vector<store::StoredTrial>& best) const;
   std::string final_kind() const;
+  std::optional<Json> train_best(const std::vector<store::StoredTrial>& best,
+                                 const train::Stages& stages);
+  std::optional<Winner> trained_alone(const store::StoredTrial& best, const train::Stages& stages);
+  std::optional<Winner> trained_finalists(const std::vector<store::StoredTrial>& best,
+                                          const train::Stages& stages);
+  std::optional<train::RunResult> trained(const store::StoredTrial& trial, Images images,
+                                          const std::string& folder, const train::Stages& stages);
+  void claim_folder(const std::string& folder, const store::StoredTrial& trial,
+                    std::string_view kind, const train::Stages& stages);
+  void keep_previous(const train::Stages& stages) const;
+  void take_finalist(const store::StoredTrial& trial, const std::string& folder,
+                     const train::Stages& stages);
+  Json untrained(const store::StoredTrial& best, const train::Stages& stages);
+  Json summary(const store::StoredTrial& best) const;
+
   uint64_t seed() const { return static_cast<uint64_t>(config_.compress.train.seed); }
-  std::string trial_folder(int64_t number) const;
-  std::string start() const;
   std::string study_file() const { return folder_ + "/study.db"; }
 
   SearchConfig config_;
@@ -94,6 +113,8 @@ class BayesRun {
   std::string teacher_;  // the large network's file, in the folder
   Exploration space_;
   std::optional<store::Study> study_;
+  Stopwatch since_;         // trials are tried here
+  int64_t over_then_ = 0;  // of them
   std::unique_ptr<train::RunFolder> hold_;
 };
 

@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "adjoin/core/place.h"
-#include "adjoin/core/stopwatch.h"
 #include "adjoin/core/table.h"
 #include "adjoin/search/bayes_run.h"
 #include "adjoin/search/halving.h"
@@ -147,9 +146,10 @@ void BayesRun::train_trial(const store::StoredTrial& trial, const train::Stages&
   study_->finish(trial.number, is_whole ? TrialState::kComplete : TrialState::kPruned, reward(),
                  {{kSeconds, result.seconds}});
   stages.note({fmt::format(
-      "trial {}: reward {:.4f}, {:.2f} % with {} MACs{}", trial.number, reward(), curve.tops.back(),
-      short_count(static_cast<double>(price.macs)),
-      is_whole ? "" : fmt::format(", stopped after {} of {} epochs", result.epochs, epochs))});
+      "trial {}: reward {:.4f}, {:.2f} % with {} MACs{}; {}", trial.number, reward(),
+      curve.tops.back(), short_count(static_cast<double>(price.macs)),
+      is_whole ? "" : fmt::format(", stopped after {} of {} epochs", result.epochs, epochs),
+      outlook())});
 }
 
 }  // namespace adjoin::search
