@@ -86,7 +86,7 @@ TEST(BayesFolderTest, HowWhatWasFoundIsTrainedMayChangeWhereverTheSearchWasCutOf
   EXPECT_EQ(read_file(run + "/small.safetensors"), first);
   trained({"--lambda-max", "0.25"});
   EXPECT_NE(read_file(run + "/small.safetensors"), first) << "trained anew";
-  EXPECT_EQ(read_file(run + "/previous/small.safetensors"), first);
+  EXPECT_EQ(read_file(run + "/previous/1/small.safetensors"), first);
   const ProgramResult last = trained({"--final-training", "distillation"});
   EXPECT_NE(last.err.find("lambda_max: has no effect without --final-training adjoined"),
             std::string::npos)

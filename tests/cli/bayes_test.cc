@@ -133,7 +133,7 @@ TEST(BayesResumeTest, TrainsTheNewBestWhereMoreTrialsFindOne) {
     winners.insert(result.at("best").get<int64_t>());
     EXPECT_EQ(result.at("trials"), trials);
     EXPECT_EQ(result_of({"cost", run + "/small.safetensors"}).at("macs"), result.at("macs"));
-    EXPECT_EQ(exists(run + "/previous/small.safetensors"), winners.size() > 1);
+    EXPECT_EQ(exists(run + "/previous/1/small.safetensors"), winners.size() > 1);
   }
   EXPECT_GT(winners.size(), 1U) << "the test needs another seed";
   // One that is found and not trained does not pass for the one that was.
@@ -200,10 +200,15 @@ TEST(BayesResumeTest, WhatCannotBeTrainedInFullGivesItsPlaceToTheNext) {
     store::Study study = store::Study::open(run + "/study.db", "vit_mini_28", about);
     study.set_facts(first.at("best"), {{"final_failures", {{"distillation", "a reason"}}}});
   }
+  // As if it had been killed while the networks of the first were moved away.
+  const std::string table = read_file(run + "/result.json");
+  std::filesystem::create_directories(run + "/previous/1");
+  std::filesystem::rename(run + "/result.json", run + "/previous/1/result.json");
   const Json next = result_of({"search", "--resume", "--output", run});
   EXPECT_NE(next.at("best"), first.at("best"));
   EXPECT_EQ(result_of({"cost", run + "/small.safetensors"}).at("macs"), next.at("macs"));
-  EXPECT_EQ(read_file(run + "/previous/small.safetensors"), bytes);
+  EXPECT_EQ(read_file(run + "/previous/1/small.safetensors"), bytes);
+  EXPECT_EQ(read_file(run + "/previous/1/result.json"), table);
 }
 
 TEST(BayesResumeTest, ATeacherThatIsThereIsNotTrainedAgain) {
@@ -267,6 +272,24 @@ TEST(BayesTeacherTest, MayBeASpecOfOnesOwnOrAFileWithAName) {
             result_of({"evaluate", folder / "large/model.safetensors", "--data",
                        "synthetic:1x28x28x10x64", "--limit-val", "16"})
                 .at("top1"));
+}
+
+TEST(BayesTeacherTest, IsNotNeededWhereItWasOnceTheSearchHasItsCopy) {
+  const TempFolder folder;
+  const Words small = {"--trials", "2", "--search-epochs", "1", "--epochs", "1", "--no-retrain"};
+  result_of({"train", "--model", "vit_mini_28", "--data", "synthetic:1x28x28x10x64", "--epochs",
+             "1", "--limit-val", "16", "--device", "cpu", "--output", folder / "large"});
+  const std::string file = folder / "large/model.safetensors";
+  result_of(bayes("vit_mini_28", folder / "run", small), {"--from", file});
+  std::filesystem::remove(file);
+  std::filesystem::rename(folder / "run", folder / "moved");
+  const Words again = {"search", "--resume", "--output", folder / "moved"};
+  EXPECT_EQ(result_of(again, {"--trials", "3"}).at("trials"), 3);
+  EXPECT_EQ(
+      result_of({"search", "--join", "--output", folder / "moved", "--trials", "4"}).at("trials"),
+      1);
+  EXPECT_GT(result_of(again, {"--retrain"}).at("small").at("top1").get<double>(), 0);
+  EXPECT_NE(read_file(folder / "moved/config.yaml").find(file), std::string::npos);
 }
 
 TEST(BayesTeacherTest, MayHaveMoreOutputsThanThereAreClasses) {
@@ -389,6 +412,7 @@ TEST(BayesErrorTest, SaysWhatIsWrongAndTouchesNoStudyOfSomethingElse) {
   std::ofstream(file, std::ios::binary) << bytes;
   expect_refusal(again({}), kBadData, {"study.db", "damaged"});
   EXPECT_EQ(read_file(file), bytes);
+  EXPECT_NE(adjoin({"report", run}).err.find("The study cannot be read"), std::string::npos);
   std::ofstream(file, std::ios::binary) << "not a study";
   expect_refusal(again({}), kBadData, {"study.db", "not a study"});
   EXPECT_EQ(read_file(file), "not a study");

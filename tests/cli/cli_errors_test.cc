@@ -64,6 +64,13 @@ TEST(UsageErrorTest, NamesAnArgumentThatIsMissingOrTooMany) {
   expect_failure(kUsage, {"verify"}, {"verify: ", "GOLDEN"});
 }
 
+TEST(MemoryErrorTest, TooLittleAddressSpaceIsSaidBeforeLibTorchIsLoaded) {
+  const ProgramResult result =
+      run_program("/bin/sh", {"-c", "ulimit -v 900000; exec \"$0\" verify x.json", ADJOIN_BINARY});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_TRUE(result.err.starts_with("adjoin: error: out of memory: LibTorch needs")) << result.err;
+}
+
 TEST(UsageErrorTest, NamesASetThatIsNoAssignmentToTheModel) {
   expect_failure(kUsage, {"cost", "vit_mini_28", "--set", "model.heads"},
                  {"--set: \"model.heads\" must be model.KEY=VALUE"});

@@ -52,7 +52,7 @@ class InspectSectionTest : public testing::Test {
     folder.write("run/config.yaml", "alpha: [4]\nmodel: vit_mini_32\ndata: d\nepochs: 3\n");
   }
 
-  std::string page() const { return read_file(write_report(folder / "run")); }
+  std::string page() const { return read_file(write_report(folder / "run").path); }
 
   static void expect_all(const std::string& text, std::initializer_list<std::string_view> parts) {
     for (const auto part : parts) EXPECT_TRUE(contains(text, part)) << part;

@@ -63,7 +63,9 @@ class ReportTest : public testing::Test {
         .dump();
   }
 
-  std::string page(const std::string& run) const { return read_file(write_report(folder / run)); }
+  std::string page(const std::string& run) const {
+    return read_file(write_report(folder / run).path);
+  }
 
   static void expect_all(const std::string& text, std::initializer_list<std::string_view> parts) {
     for (const auto part : parts) EXPECT_TRUE(contains(text, part)) << part;

@@ -65,7 +65,10 @@ class BayesRunTest : public testing::Test {
       work();
       return std::vector<std::pair<int64_t, int>>();
     });
-    return search.finish(stages);
+    const Json result = search.finish(stages);
+    expect_error(ErrorKind::kIo, {"another run is writing"},
+                 [&] { train::RunFolder(folder_.path(), /*may_exist=*/true); });
+    return result;
   }
 
   int64_t times(const std::string& folder) const {
@@ -121,6 +124,20 @@ TEST_F(BayesRunTest, OneThatAlwaysEndsItsProcessIsGivenUp) {
   EXPECT_EQ(result.at("states").at("complete"), 2);
   EXPECT_EQ(times("/search/trial-000"), 10);
   EXPECT_TRUE(was_said("trial 0: failed: its process ended 10 times before an epoch was done"));
+}
+
+TEST_F(BayesRunTest, WhatHasNoEndSaysWhichTrainingItWas) {
+  SearchConfig config = small_search();
+  config.bayes.reward_by = RewardBy::kTse;
+  for (const auto& [part, words] :
+       {std::pair("/teacher", "while the teacher was trained: "),
+        std::pair("/search/baseline", "while the teacher was trained as trials are: ")}) {
+    before_ = [&, wanted = std::string(part)](const std::string& name) {
+      if (name == wanted) throw Error(ErrorKind::kNumeric, "the loss is NaN");
+    };
+    expect_error(ErrorKind::kNumeric, {words, "the loss is NaN"},
+                 [&] { search(config, /*is_resumed=*/true); });
+  }
 }
 
 TEST_F(BayesRunTest, FinalistsAreJudgedByImagesThatNoneOfThemLearnsFrom) {

@@ -171,6 +171,25 @@ TEST_F(ProposersTest, EveryNetworkThatIsNotKnownIsProposedOnceAndNothingElse) {
   }
 }
 
+TEST_F(ProposersTest, TheyCanBeStoppedAtAnyStep) {
+  History history;
+  for (const Choice& choice : propose(Proposer::kRandom, space, {}, 10, 1)) {
+    history.tried.push_back({choice, reward(choice)});
+  }
+  struct Enough {};
+  ProposerOptions options;
+  options.candidates = 10;
+  int64_t calls = 0;
+  options.between = [&] { ++calls; };
+  propose(Proposer::kEmbedding, space, history, 2, 1, options);
+  EXPECT_GT(calls, 7) << "steps of learning, and two proposals";
+  const int64_t all = std::exchange(calls, 0);
+  options.between = [&] {
+    if (++calls == all / 2) throw Enough{};
+  };
+  EXPECT_THROW(propose(Proposer::kEmbedding, space, history, 2, 1, options), Enough);
+}
+
 TEST_F(ProposersTest, AProcessOnFeaturesBeatsRandomDrawsInEightOfTenSeeds) {
   ProposerOptions options;
   options.candidates = 100;

@@ -43,6 +43,8 @@ TEST(TrialBookTest, TellsWhatIsKnownFromWhatIsNot) {
   EXPECT_EQ(rewards_after(1, 1, trials), std::vector<double>{0.1});
   EXPECT_EQ(rewards_after(1, 9, trials), (std::vector<double>{0.1, 0.3}));
   EXPECT_EQ(rewards_after(2, 9, trials), std::vector<double>{0.2});
+  trials[2].curve = {{0, 0.9}};
+  EXPECT_EQ(rewards_after(1, 9, trials), (std::vector<double>{0.1, 0.3})) << "it failed later";
   EXPECT_EQ(sum_of(trials, "seconds"), 0);
   trials[1].facts["seconds"] = 2.5;
   trials[2].facts["losses"] = {1, 0.5};

@@ -216,6 +216,7 @@ INSTANTIATE_TEST_SUITE_P(
                "trial 0: its reward"},
         Attack{"RewardOfATrialThatRuns", "UPDATE trial_values SET trial_id = 2",
                "trial 1: has a reward"},
+        Attack{"TrialsDeleted", "DELETE FROM trials", "speaks of what is not there"},
         Attack{"NoTable", "DROP TABLE trial_values", "trial_values"},
         Attack{"NoColumn", "ALTER TABLE trials RENAME COLUMN state TO mood", "state"},
         Attack{"AViewForATable",

@@ -225,6 +225,23 @@ TEST_F(StudyProcessesTest, ALockedFileIsAnErrorAfterTheWait) {
   sqlite3_close(other);
 }
 
+TEST_F(StudyProcessesTest, ASignalEndsTheWaitForALockedFile) {
+  make_study(path_);
+  const StopSignal stop;
+  Study study = Study::open(path_, "a study", some_about(), {.wait_seconds = 60, .stop = &stop});
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(path_.c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
+  std::raise(SIGTERM);
+  try {
+    study.claim();
+    ADD_FAILURE() << "must be stopped";
+  } catch (const Stopped& stopped) {
+    EXPECT_EQ(stopped.signal, SIGTERM);
+  }
+  sqlite3_close(other);
+}
+
 TEST_F(StudyProcessesTest, AFileThatIsLockedBeforeItsStudyBeganIsAnErrorToo) {
   sqlite3* other = nullptr;
   ASSERT_EQ(sqlite3_open(path_.c_str(), &other), SQLITE_OK);

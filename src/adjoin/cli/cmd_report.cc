@@ -50,25 +50,27 @@ int run_report(Args args) {
   Format format = Format::kHtml;
   from_json(Json(format_name), format, "--format");
 
-  std::vector<report::RunView> runs;
-  for (const std::string& folder : folders) {
-    report::check_run(folder);
-    runs.push_back(report::read_run(folder));
-  }
-  for (const report::RunView& run : runs) {
-    for (const std::string& problem : run.problems) {
-      std::cerr << "adjoin: note: " << one_line(run.folder) << ": " << one_line(problem) << '\n';
+  for (const std::string& folder : folders) report::check_run(folder);
+  const auto print_problems = [](const std::string& folder, const auto& problems) {
+    for (const std::string& problem : problems) {
+      std::cerr << "adjoin: note: " << one_line(folder) << ": " << one_line(problem) << '\n';
     }
-  }
+  };
   Json json = {{"runs", Json::array()}};
   std::string text;
   if (format == Format::kHtml) {
     for (const std::string& folder : folders) {
-      const std::string path = report::write_report(folder);
+      const auto [path, problems] = report::write_report(folder);
+      print_problems(folder, problems);
       json["runs"].push_back({{"run", folder}, {"report", path}});
       text += one_line(path) + "\n";
     }
   } else {
+    std::vector<report::RunView> runs;
+    for (const std::string& folder : folders) {
+      runs.push_back(report::read_run(folder));
+      print_problems(folder, runs.back().problems);
+    }
     text = report::runs_table(runs, table_format(format));
     json = {{"format", format_name}, {"table", text}};
   }

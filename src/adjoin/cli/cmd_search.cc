@@ -1,6 +1,8 @@
 // adjoin search: how much of every block to keep for a target, and the training of what was found.
 #include <fmt/format.h>
 
+#include <list>
+
 #include "adjoin/cli/arguments.h"
 #include "adjoin/cli/checked_export.h"
 #include "adjoin/cli/model_options.h"
@@ -119,7 +121,7 @@ class SearchCommand {
   std::optional<Json> search(const train::Stages& stages, std::optional<int64_t> seed) {
     SearchConfig whole = config(stages.folder, seed);
     if (whole.method == Method::kBayes) {
-      search::BayesRun bayes(std::move(whole), stages.folder);
+      search::BayesRun& bayes = bayes_.emplace_back(std::move(whole), stages.folder);
       if (is_joined_) return bayes.join(stages);
       bayes.take_folder(run_flags_.is_resumed);
       print_notes(bayes.notes());
@@ -167,6 +169,7 @@ class SearchCommand {
   const RunFlags& run_flags_;
   bool is_joined_;
   std::optional<search::SearchRun> run_;
+  std::list<search::BayesRun> bayes_;  // each keeps its folder until the results are written
 };
 
 void check_join(const CLI::App& app, const RunFlags& flags) {

@@ -1,6 +1,7 @@
 // The program: a table of verbs. It is linked without LibTorch, so that verbs which do not compute
 // start at once and the OpenMP runtime is loaded only after it was told how to wait.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -86,9 +87,26 @@ int dispatch(const std::vector<std::string>& args) {
               fmt::format("unknown command \"{}\"{}", args[0], adjoin::suggestion(args[0], names)));
 }
 
+/// Of what is thrown where nobody can catch it, such as while LibTorch is loaded: the type says
+/// enough where memory ran out.
+[[noreturn]] void end_badly() {
+  std::string what = "internal: ended by what nothing caught";
+  try {
+    if (const auto cause = std::current_exception()) std::rethrow_exception(cause);
+  } catch (const std::bad_alloc&) {
+    what = "out of memory";
+  } catch (const std::exception& e) {
+    what = fmt::format("internal: {}", e.what());
+  } catch (...) {  // of no type of ours: what was said first stays
+  }
+  std::cerr << "adjoin: error: " << adjoin::one_line(what) << std::endl;
+  _exit(1);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::set_terminate(end_badly);
   adjoin::let_waiting_threads_sleep();
   std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is then an error like a full disk
   std::vector<std::string> args(argv + 1, argv + argc);

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <filesystem>
 #include <vector>
@@ -18,9 +19,25 @@ std::filesystem::path torch_part_path() {
   return program.parent_path().parent_path() / "lib" / "adjoin" / kTorchPart;
 }
 
+/// LibTorch and OpenBLAS do not survive having too little address space: one aborts, the other asks
+/// again without end.
+void check_address_space() {
+  constexpr size_t kLeast = size_t{1280} << 20;
+  void* const probe =
+      mmap(nullptr, kLeast, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (probe == MAP_FAILED) {  // NOLINT(*-cast-to-pointer, *-cstyle-cast)
+    throw Error(ErrorKind::kMemory,
+                fmt::format("out of memory: LibTorch needs {} MiB of address space to begin with, "
+                            "and ulimit -v leaves less",
+                            kLeast >> 20));
+  }
+  munmap(probe, kLeast);
+}
+
 }  // namespace
 
 int run_torch_command(std::string_view name, Args args) {
+  check_address_space();
   const auto path = torch_part_path();
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {

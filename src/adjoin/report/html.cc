@@ -283,7 +283,7 @@ std::string html_report(const RunView& run, const std::vector<RunView>& others,
               fmt::format("Made by adjoin report from the run folder {}.", run.folder));
 }
 
-std::string write_report(const std::string& folder) {
+Report write_report(const std::string& folder) {
   RunView run = read_run(folder);
   const std::optional<SearchView> search = read_search(run, run.problems);
   std::vector<RunView> others;
@@ -292,7 +292,7 @@ std::string write_report(const std::string& folder) {
   AtomicFile file(path);
   file.write(html_report(run, others, search));
   file.commit();
-  return path;
+  return {path, run.problems};
 }
 
 }  // namespace adjoin::report

@@ -13,7 +13,13 @@ namespace adjoin::report {
 std::string html_report(const RunView& run, const std::vector<RunView>& others,
                         const std::optional<SearchView>& search = {});
 
-/// Writes report.html into the folder of a run, with the runs beside it; returns its path.
-std::string write_report(const std::string& folder);
+/// A page that was written, and what of its run could not be read or is not as it should be.
+struct Report {
+  std::string path;
+  std::vector<std::string> problems;
+};
+
+/// Writes report.html into the folder of a run, with the runs beside it.
+Report write_report(const std::string& folder);
 
 }  // namespace adjoin::report

@@ -162,22 +162,24 @@ Json BayesRun::untrained(const store::StoredTrial& best, const train::Stages& st
   return result;
 }
 
-/// The networks of an earlier winner are moved to previous/.
+/// The networks of an earlier winner are moved to previous/1, those of the next to previous/2, ..
+/// The small one last: without it a move was cut off, and goes on.
 void BayesRun::keep_previous(const train::Stages& stages) const {
-  const std::string small = folder_ + "/small.safetensors";
-  if (place_at(small) != Place::kFile) return;
-  const std::string previous = folder_ + "/previous";
-  make_folders(previous);
-  for (const char* name : {"/small.safetensors", "/large.safetensors", "/result.json"}) {
-    const std::string to = previous + name;
-    unlink(to.c_str());  // of the one before that
+  constexpr const char* kSmall = "/small.safetensors";
+  if (place_at(folder_ + kSmall) != Place::kFile) return;
+  int64_t number = 1;
+  const auto previous = [&] { return fmt::format("{}/previous/{}", folder_, number); };
+  while (place_at(previous() + kSmall) == Place::kFile) ++number;
+  make_folders(previous());
+  for (const char* name : {"/large.safetensors", "/result.json", kSmall}) {
     if (place_at(folder_ + name) != Place::kFile) continue;
+    const std::string to = previous() + name;
     if (std::rename((folder_ + name).c_str(), to.c_str()) != 0) {
       throw Error(ErrorKind::kIo,
                   fmt::format("{}: cannot be written: {}", to, std::strerror(errno)));
     }
   }
-  stages.note({fmt::format("what was trained in {} before is in {}", folder_, previous)});
+  stages.note({fmt::format("what was trained in {} before is in {}", folder_, previous())});
 }
 
 /// Takes care that a final training in `folder` goes on only if it is of this trial and kind.
@@ -202,11 +204,14 @@ std::optional<train::RunResult> BayesRun::trained(const store::StoredTrial& tria
   train::Job job = is_adjoined ? prepare_adjoined(config_, start(), choice, images, stages.launch)
                                : prepare_student(config_, start(), choice, Length::kWhole, images,
                                                  stages.launch);
-  if (folder == folder_) hold_.reset();  // the training takes it
+  if (folder == folder_) hold_.reset();  // the training takes it, and we when it is over
   try {
-    return stages.go_on(std::move(job), folder);
+    const train::RunResult result = stages.go_on(std::move(job), folder);
+    if (!hold_) hold_ = std::make_unique<train::RunFolder>(folder_, /*may_exist=*/true);
+    return result;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kNumeric) throw;
+    if (!hold_) hold_ = std::make_unique<train::RunFolder>(folder_, /*may_exist=*/true);
     Json failures = trial.facts.value(kFailures, Json());
     if (!failures.is_object()) failures = Json::object();
     failures[final_kind()] = error.what();

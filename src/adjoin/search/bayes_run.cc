@@ -38,7 +38,7 @@ BayesRun::BayesRun(SearchConfig config, std::string folder)
     : config_(with_teaching(std::move(config))),
       folder_(std::move(folder)),
       teacher_(folder_ + "/teacher/model.safetensors"),
-      space_(exploration(config_)) {
+      space_(exploration(config_, large_file(config_, teacher_))) {
   store::check_available();
   store::check_path(study_file());
   train::TrainConfig& training = config_.compress.train;
@@ -90,7 +90,7 @@ void BayesRun::write_config() const {
 }
 
 /// Adds the next networks to the study; false where there are none.
-bool BayesRun::propose() {
+bool BayesRun::propose(const train::Stages& stages) {
   const std::vector<store::StoredTrial> trials = study_->trials();
   const int64_t known = std::ssize(trials);
   const Stopwatch watch;
@@ -101,7 +101,11 @@ bool BayesRun::propose() {
   const int64_t wanted = is_early ? 1 : config_.bayes.proposals;
   const int64_t count = std::min(wanted, config_.trials - known);
   if (count <= 0) return false;
-  const std::vector<Choice> choices = search::propose(way, space_, history, count, seed());
+  ProposerOptions options;
+  options.between = [&] {
+    if (stages.stop.received() != 0) throw Stopped{stages.stop.received()};
+  };
+  const std::vector<Choice> choices = search::propose(way, space_, history, count, seed(), options);
   if (choices.empty()) return false;
   std::vector<store::Proposal> proposals;
   for (const Choice& choice : choices) {
@@ -132,7 +136,7 @@ std::optional<store::Claim> BayesRun::next_trial(const train::Stages& stages) {
       // What was proposed while we asked comes first.
       if (auto claim = study_->claim()) return claim;
       const int64_t known = study_->tally().over;
-      if (known != known_then && propose()) continue;
+      if (known != known_then && propose(stages)) continue;
       known_then = known;
     } else {
       std::this_thread::sleep_for(kPause);  // another process is at it
@@ -219,7 +223,7 @@ Json BayesRun::join(const train::Stages& stages) {
   if (place_at(teacher_) != Place::kFile) {
     throw Error(ErrorKind::kData, teacher_ + ": the teacher of the search is not there");
   }
-  open_study(models::content_hash(models::load(teacher_).weights));
+  open_study(models::content_hash(models::load(teacher_).weights), stages);
   worth();  // refuses where the teacher is still being measured
   if (place_at(start()) != Place::kFile) {
     throw Error(ErrorKind::kData, start() +

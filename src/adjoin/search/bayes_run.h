@@ -38,7 +38,8 @@ class BayesRun {
   /// Of a dry run: the first job, and what part of the whole it is.
   std::pair<train::Job, std::string> first_job(const train::Launch& launch) const;
 
-  /// Keeps other searches from the folder, until what is found is trained there.
+  /// Keeps other searches from the folder for as long as this one lives, but for a training there,
+  /// which keeps others from it itself.
   void take_folder(bool is_resumed);
 
   /// The teacher, and all trials.
@@ -59,7 +60,7 @@ class BayesRun {
   void take_teacher(const train::Stages& stages);
   void order_teacher(const train::Stages& stages);
   std::string start() const;
-  void open_study(const std::string& teacher_hash);
+  void open_study(const std::string& teacher_hash, const train::Stages& stages);
   void measure_baseline(const train::Stages& stages);
   Worth worth() const;
 
@@ -67,7 +68,7 @@ class BayesRun {
   void write_config() const;
   void try_networks(const train::Stages& stages, const WithHelpers& with_helpers);
   std::optional<store::Claim> next_trial(const train::Stages& stages);
-  bool propose();
+  bool propose(const train::Stages& stages);
   bool is_time_up() const;
   void wait_for_others(const train::Stages& stages) const;
   std::string outlook() const;
@@ -113,7 +114,7 @@ class BayesRun {
   std::string teacher_;  // the large network's file, in the folder
   Exploration space_;
   std::optional<store::Study> study_;
-  Stopwatch since_;         // trials are tried here
+  Stopwatch since_;        // trials are tried here
   int64_t over_then_ = 0;  // of them
   std::unique_ptr<train::RunFolder> hold_;
 };

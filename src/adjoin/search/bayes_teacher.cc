@@ -17,13 +17,25 @@ constexpr const char* kBaseline = "baseline";
 /// A fact of the study: the weights of the file `start`.
 constexpr const char* kOrdered = "ordered";
 
+/// What a training gives; where it has no end, the error says which one it was.
+template <class Train>
+double said_of(const char* what, Train train) {
+  try {
+    return train();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kNumeric) throw;
+    throw Error(error.kind(), fmt::format("while {}: {}", what, error.what()));
+  }
+}
+
 }  // namespace
 
-void BayesRun::open_study(const std::string& teacher_hash) {
+void BayesRun::open_study(const std::string& teacher_hash, const train::Stages& stages) {
   const Json about = study_about(config_, space_, teacher_hash);
   store::Study::Options options;
   options.before = usual_settings();
   options.free = final_fields();
+  options.stop = &stages.stop;
   options.before["images"] = about.at("images");  // nobody looked at them
   study_ = store::Study::open(study_file(), space_.large().name, about, options);
   check_facts(space_, *study_, study_file());
@@ -44,9 +56,12 @@ std::string BayesRun::teacher_of_study() const {
 
 /// The teacher is that of --from; one file of it is in the folder, the same for all processes.
 void BayesRun::take_teacher(const train::Stages& stages) {
+  if (large_file(config_, teacher_) == teacher_) {  // all that is left of it
+    return open_study(models::content_hash(models::load(teacher_).weights), stages);
+  }
   const train::Job job = prepare_teacher(config_, stages.launch);
   const std::string hash = models::content_hash(job.start);
-  open_study(hash);
+  open_study(hash, stages);
   const bool is_there = place_at(teacher_) == Place::kFile &&
                         models::content_hash(models::load(teacher_).weights) == hash;
   if (is_there) return;
@@ -58,7 +73,7 @@ void BayesRun::take_teacher(const train::Stages& stages) {
 void BayesRun::train_teacher(const std::string& known, const train::Stages& stages) {
   const bool is_there = place_at(teacher_) == Place::kFile;
   if (!known.empty()) {  // what differs is said before hours of training
-    open_study(is_there ? models::content_hash(models::load(teacher_).weights) : known);
+    open_study(is_there ? models::content_hash(models::load(teacher_).weights) : known, stages);
     const bool is_timed = !study_->fact(kTeacherSeconds).is_null();
     const bool may_go_on = place_at(folder_ + "/teacher/last.ckpt") == Place::kFile;
     if (is_there && (is_timed || !may_go_on)) return;
@@ -67,14 +82,10 @@ void BayesRun::train_teacher(const std::string& known, const train::Stages& stag
     stages.note({known.empty() ? "the teacher is trained first"
                                : "the teacher of the study is not there: it is trained again"});
   }
-  double seconds = 0;
-  try {
-    seconds = stages.run(prepare_teacher(config_, stages.launch), folder_ + "/teacher").seconds;
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kNumeric) throw;
-    throw Error(error.kind(), fmt::format("while the teacher was trained: {}", error.what()));
-  }
-  open_study(models::content_hash(models::load(teacher_).weights));
+  const double seconds = said_of("the teacher was trained", [&] {
+    return stages.run(prepare_teacher(config_, stages.launch), folder_ + "/teacher").seconds;
+  });
+  open_study(models::content_hash(models::load(teacher_).weights), stages);
   study_->set_fact(kTeacherSeconds, seconds);
 }
 
@@ -133,8 +144,9 @@ void BayesRun::measure_baseline(const train::Stages& stages) {
       study_->set_fact(kBaseline, kept);
       return false;
     };
-    const double seconds = stages.go_on(std::move(job), folder).seconds;
-    study_->set_fact(kBaselineSeconds, seconds);
+    study_->set_fact(kBaselineSeconds, said_of("the teacher was trained as trials are", [&] {
+                       return stages.go_on(std::move(job), folder).seconds;
+                     }));
     const Json kept = study_->fact(kBaseline);
     for (int64_t i = 0; i < epochs; ++i) {
       teacher["losses"].push_back(number_of(kept, std::to_string(i), kBaseline));

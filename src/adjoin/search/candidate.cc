@@ -4,6 +4,7 @@
 
 #include "adjoin/compress/job.h"
 #include "adjoin/core/error.h"
+#include "adjoin/core/place.h"
 #include "adjoin/models/init.h"
 #include "adjoin/models/slice.h"
 #include "adjoin/models/timing.h"
@@ -71,9 +72,15 @@ SearchConfig with_teaching(SearchConfig config) {
   return config;
 }
 
-Exploration exploration(const SearchConfig& config) {
+std::string large_file(const SearchConfig& config, const std::string& copy) {
+  const std::string& from = config.compress.train.from;
+  const bool is_gone = !from.empty() && place_at(from) == Place::kNothing;
+  return is_gone && place_at(copy) == Place::kFile ? copy : from;
+}
+
+Exploration exploration(const SearchConfig& config, const std::string& large_file) {
   check(config);
-  ModelSpec large = train::network_of(untaught(config));
+  ModelSpec large = train::network_of(begun_with(untaught(config), large_file));
   const Target target = stated_target(config, large);
   Exploration space(std::move(large), target, exploration_options(config.bayes));
   check_feasible(space);

@@ -15,8 +15,16 @@ namespace adjoin::search {
 /// The config with what it leaves unsaid: how trials are taught.
 SearchConfig with_teaching(SearchConfig config);
 
-/// What may be chosen, and what it may cost. Error(kUsage) when nothing is within the limits.
-Exploration exploration(const SearchConfig& config);
+/// The file of the large network that --from names, or where that is gone the copy of it that a
+/// search made; nothing without --from.
+std::string large_file(const SearchConfig& config, const std::string& copy);
+
+/// What may be chosen of the network in `large_file`, or of the one that --model names, and what
+/// it may cost. Error(kUsage) when nothing is within the limits.
+Exploration exploration(const SearchConfig& config, const std::string& large_file);
+inline Exploration exploration(const SearchConfig& config) {
+  return exploration(config, config.compress.train.from);
+}
 
 /// The training of the large network; where one is given with --from, its weights are the start.
 /// Images that the search is judged by are set aside.

@@ -110,7 +110,8 @@ torch::Tensor LearnedEmbeddings::points(size_t which, const torch::Tensor& seque
 
 std::vector<double> LearnedEmbeddings::train(const torch::Tensor& sequences,
                                              const torch::Tensor& values,
-                                             const std::vector<std::vector<int64_t>>& parts) {
+                                             const std::vector<std::vector<int64_t>>& parts,
+                                             const std::function<void()>& between) {
   constexpr int64_t kLeastSteps = 5;
   constexpr double kStill = 1e-3;
   const Lessons lessons = lessons_of(sequences, values, parts);
@@ -123,6 +124,7 @@ std::vector<double> LearnedEmbeddings::train(const torch::Tensor& sequences,
   std::vector<double> likelihoods;
   double average = 0;
   for (int64_t step = 0; step < options_.most_steps; ++step) {
+    between();
     optimizer.zero_grad();
     const auto likelihood = leave_one_out(embedded(layers_, lessons.sequences), lessons.values,
                                           options_.process, lessons.is_there);

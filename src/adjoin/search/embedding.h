@@ -2,6 +2,7 @@
 
 // Networks as points: what a Gaussian process measures distances between.
 
+#include <functional>
 #include <vector>
 
 #include "adjoin/search/exploration.h"
@@ -43,9 +44,11 @@ class LearnedEmbeddings {
                     const std::vector<uint64_t>& seeds);
 
   /// Until the likelihood no longer moves: that of all before every step. `parts`: for each
-  /// embedding the rows of `sequences` and `values` that it learns from, one at least.
-  std::vector<double> train(const torch::Tensor& sequences, const torch::Tensor& values,
-                            const std::vector<std::vector<int64_t>>& parts);
+  /// embedding the rows of `sequences` and `values` that it learns from, one at least. `between`
+  /// is called before every step, and may throw.
+  std::vector<double> train(
+      const torch::Tensor& sequences, const torch::Tensor& values,
+      const std::vector<std::vector<int64_t>>& parts, const std::function<void()>& between = [] {});
 
   /// By one of them: (networks, blocks, features) -> (networks, 2 hidden), float64
   torch::Tensor points(size_t which, const torch::Tensor& sequences) const;

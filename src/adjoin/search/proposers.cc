@@ -81,7 +81,7 @@ struct Kernel {
 
 /// One for each key of a stream of random numbers, on points made by hand or learned.
 std::vector<Kernel> kernels_of(bool is_learned, const Known& known,
-                               const std::vector<uint64_t>& keys, const EmbeddingOptions& options) {
+                               const std::vector<uint64_t>& keys, const ProposerOptions& options) {
   std::vector<Kernel> kernels;
   std::vector<std::vector<int64_t>> parts;
   for (const uint64_t key : keys) {
@@ -90,8 +90,9 @@ std::vector<Kernel> kernels_of(bool is_learned, const Known& known,
     kernels.push_back({rng, parts.back()});
   }
   if (!is_learned) return kernels;
-  auto embeddings = std::make_shared<LearnedEmbeddings>(known.sequences.size(2), options, keys);
-  embeddings->train(known.sequences, known.rewards, parts);
+  auto embeddings =
+      std::make_shared<LearnedEmbeddings>(known.sequences.size(2), options.embedding, keys);
+  embeddings->train(known.sequences, known.rewards, parts, options.between);
   for (size_t i = 0; i < kernels.size(); ++i) {
     kernels[i].points = [embeddings, i](const auto& x) { return embeddings->points(i, x); };
   }
@@ -143,7 +144,8 @@ std::vector<Choice> foretold(bool is_learned, const Exploration& space, const Hi
   }
   std::vector<Choice> taken = all_known(history);
   std::vector<Choice> proposed;
-  for (Kernel& kernel : kernels_of(is_learned, known, keys, options.embedding)) {
+  for (Kernel& kernel : kernels_of(is_learned, known, keys, options)) {
+    options.between();
     const std::vector<Choice> pool = pool_of(space, history.tried, taken, options, kernel.rng);
     if (pool.empty()) break;
     const auto gain =

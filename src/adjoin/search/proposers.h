@@ -2,6 +2,7 @@
 
 // Who proposes the next networks of a search. All are functions of the seed and of what was tried.
 
+#include <functional>
 #include <vector>
 
 #include "adjoin/core/fields.h"
@@ -35,6 +36,7 @@ struct ProposerOptions {
   int64_t candidates = 1000;  ///< networks of which each kernel names the most promising
   double mutated = 0.5;       ///< share of them that are changes of the best so far
   EmbeddingOptions embedding;
+  std::function<void()> between = [] {};  ///< called now and then; may throw
 };
 
 /// `way`, or kRandom while too little is known to learn from.

@@ -208,7 +208,8 @@ std::vector<double> rewards_after(int64_t done, int64_t without,
   std::vector<double> rewards;
   for (const store::StoredTrial& trial : trials) {
     const auto found = trial.curve.find(done - 1);
-    const bool is_other = trial.number != without && found != trial.curve.end();
+    const bool is_other = trial.number != without && trial.state != store::TrialState::kFailed &&
+                          found != trial.curve.end();
     if (is_other && std::isfinite(found->second)) rewards.push_back(found->second);
   }
   return rewards;

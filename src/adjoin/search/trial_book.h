@@ -43,7 +43,7 @@ std::vector<store::StoredTrial> ranking(const std::vector<store::StoredTrial>& t
 
 double sum_of(const std::vector<store::StoredTrial>& trials, const char* fact);
 
-/// What other trials came to after `done` epochs.
+/// What other trials came to after `done` epochs, but for those that failed.
 std::vector<double> rewards_after(int64_t done, int64_t without,
                                   const std::vector<store::StoredTrial>& trials);
 

@@ -180,6 +180,11 @@ int64_t find_study(const Database& database) {
                                 one_line(version).substr(0, 20), kVersion));
   }
   for (const char* sql : kUsed) database.query(sql);
+  Statement orphan = database.query("PRAGMA foreign_key_check");
+  if (orphan.step()) {
+    database.refuse(fmt::format("is damaged: {} speaks of what is not there",
+                                one_line(orphan.text(0).value_or("")).substr(0, 50)));
+  }
   Statement study =
       database.query("SELECT study_name FROM studies WHERE study_id = ?", id.value_or(-1));
   if (!id || !study.step()) database.refuse("is damaged: its study has no name");

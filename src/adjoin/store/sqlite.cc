@@ -124,7 +124,7 @@ void Database::open(int flags, const std::string& name) {
   handle_.reset(handle);
   if (code != SQLITE_OK) fail(code);
   sqlite3_extended_result_codes(handle, 1);
-  sqlite3_busy_timeout(handle, static_cast<int>(wait_seconds_ * 1000));
+  sqlite3_busy_handler(handle, keep_waiting, this);
   sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kMaxValueBytes);
   // A file from elsewhere must not bring its own statements along.
   for (const int setting : {SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW,
@@ -133,6 +133,16 @@ void Database::open(int flags, const std::string& name) {
   }
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);  // NOLINT(*-vararg)
   run("PRAGMA cell_size_check = ON");
+}
+
+/// Whether to ask once more for what another program has.
+int Database::keep_waiting(void* database, int count) {
+  auto& self = *static_cast<Database*>(database);
+  if (count == 0) self.waiting_ = {};
+  const bool is_stopped = self.stop_ != nullptr && self.stop_->received() != 0;
+  if (is_stopped || self.waiting_.seconds() > self.wait_seconds_) return 0;
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return 1;
 }
 
 void Database::open_to_read() {
@@ -186,14 +196,13 @@ void Database::run_script(const char* sql) const {
 }
 
 void Database::use_log() const {
-  using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + std::chrono::duration<double>(wait_seconds_);
+  const Stopwatch watch;
   // SQLite itself does not wait here.
   for (;;) {
     const int code =
         sqlite3_exec(handle_.get(), "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr);
     if (code == SQLITE_OK) break;
-    if ((code & 0xff) != SQLITE_BUSY || Clock::now() > end) fail(code);
+    if ((code & 0xff) != SQLITE_BUSY || watch.seconds() > wait_seconds_) fail(code);
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }
@@ -225,6 +234,7 @@ void Database::fail(int code) const {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:
+      if (stop_ != nullptr && stop_->received() != 0) throw Stopped{stop_->received()};
       throw_io(fmt::format("is locked by another program; waited {:g} s", wait_seconds_));
       break;
     case SQLITE_FULL: throw_io("cannot be written: the disk is full"); break;

@@ -11,6 +11,9 @@
 #include <string>
 #include <string_view>
 
+#include "adjoin/core/signals.h"
+#include "adjoin/core/stopwatch.h"
+
 namespace adjoin::store {
 
 /// One statement with its values; its rows are read one after the other.
@@ -90,6 +93,8 @@ class Database {
   [[noreturn]] void refuse(const std::string& what) const;
   /// Error(kIo) when there is no longer this file under its name: what is written would be lost.
   void check_place() const;
+  /// Waits no longer once there is a signal: Stopped.
+  void heed(const StopSignal* stop) { stop_ = stop; }
   /// The Error for a result of SQLite.
   [[noreturn]] void fail(int code) const;
 
@@ -98,6 +103,7 @@ class Database {
   friend class Transaction;
 
   void open(int flags, const std::string& name);
+  static int keep_waiting(void* database, int count);
   /// Whether SQLite can read it at all, as a file that has nobody else.
   void open_to_read();
   void check_header() const;
@@ -107,6 +113,8 @@ class Database {
   };
   std::string path_;
   double wait_seconds_;
+  Stopwatch waiting_;
+  const StopSignal* stop_ = nullptr;
   std::unique_ptr<sqlite3, Close> handle_;
 };
 

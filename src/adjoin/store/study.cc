@@ -83,6 +83,7 @@ Study Study::open(const std::string& path, const std::string& name, const Json& 
   check_object(about);
   auto connection =
       std::make_unique<Connection>(path, Database::Mode::kWrite, options.wait_seconds);
+  connection->database.heed(options.stop);
   const Database& database = connection->database;
   if (!has_tables(database)) {
     Transaction change(database);

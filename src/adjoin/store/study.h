@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "adjoin/core/json.h"
+#include "adjoin/core/signals.h"
 
 namespace adjoin::store {
 
@@ -94,7 +95,8 @@ void check_path(const std::string& path);
 class Study {
  public:
   struct Options {
-    double wait_seconds = 30;  ///< for others that write
+    double wait_seconds = 30;          ///< for others that write
+    const StopSignal* stop = nullptr;  ///< ends the wait, with Stopped
     /// What keys of `about` meant before studies had them.
     Json before = Json::object();
     /// Keys that studies had, and that may differ.
