@@ -25,8 +25,9 @@ void check_folder(const std::string& folder, bool is_resumed) {
     if (place_at(folder + "/log.jsonl") != Place::kFile) break;  // the folder beside a search
     if (place_at(folder + above + "/study.db") != Place::kFile) continue;
     throw Error(ErrorKind::kUsage,
-                folder + ": is part of another search; go on with that one, or choose another "
-                         "--output");
+                folder +
+                    ": is part of another search; go on with that one, or choose another "
+                    "--output");
   }
 }
 
