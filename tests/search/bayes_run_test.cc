@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "adjoin/compress/importance.h"
 #include "adjoin/cost/cost.h"
 #include "adjoin/models/load.h"
@@ -123,7 +126,22 @@ TEST_F(BayesRunTest, OneThatAlwaysEndsItsProcessIsGivenUp) {
   EXPECT_EQ(result.at("states").at("failed"), 1);
   EXPECT_EQ(result.at("states").at("complete"), 2);
   EXPECT_EQ(times("/search/trial-000"), 10);
-  EXPECT_TRUE(was_said("trial 0: failed: its process ended 10 times before an epoch was done"));
+  EXPECT_TRUE(was_said("trial 0: failed: its process ended 10 times without another checkpoint"));
+}
+
+TEST_F(BayesRunTest, OneThatComesFurtherEveryTimeIsNot) {
+  SearchConfig config = small_search();
+  config.retrain = false;
+  const std::string checkpoint = folder_ / "search/trial-000/last.ckpt";
+  int64_t written = 0;
+  before_ = [&](const std::string& name) {
+    if (name != "/search/trial-000" || written == 12) return;
+    std::filesystem::create_directories(folder_ / "search/trial-000");
+    std::ofstream(checkpoint) << ++written;
+    throw std::runtime_error("out of luck");
+  };
+  for (int i = 0; i < 12; ++i) EXPECT_THROW(search(config, /*is_resumed=*/i > 0), std::exception);
+  EXPECT_EQ(search(config, /*is_resumed=*/true).at("states").at("complete"), 3);
 }
 
 TEST_F(BayesRunTest, WhatHasNoEndSaysWhichTrainingItWas) {

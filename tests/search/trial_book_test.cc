@@ -82,7 +82,7 @@ TEST(TrialBookTest, FactsThatNoSearchWritesAreRefusedWithTheFile) {
   for (const Json& wrong : {Json("x"), Json(3), Json::object(), Json::array({nullptr})}) {
     refused([&](store::Study& study) { study.set_fact("teacher", wrong); }, {"teacher", "top1"});
   }
-  for (const char* fact : {"seconds", "proposal_seconds", "attempts", "top1"}) {
+  for (const char* fact : {"seconds", "proposal_seconds", "attempts", "attempts_then", "top1"}) {
     refused([&](store::Study& study) { study.set_facts(0, {{fact, "x"}}); }, {"trial 0", fact});
   }
   for (const char* fact : {"losses", "tops", "latency"}) {

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 
 #include "adjoin/core/place.h"
 #include "adjoin/core/table.h"
@@ -18,12 +19,20 @@ namespace {
 
 using store::TrialState;
 
-/// How often the process of a trial may end before an epoch is done.
+/// How often the process of a trial may end without another checkpoint.
 constexpr int64_t kMostAttempts = 10;
 
-/// Facts of a trial: how often it was begun, now and when its last epoch was done.
+/// Facts of a trial: how often it was begun, in all and before it had its checkpoint, and that.
 constexpr const char* kAttempts = "attempts";
 constexpr const char* kAttemptsThen = "attempts_then";
+constexpr const char* kCheckpoint = "checkpoint";
+
+/// When a file was written; null where there is none.
+Json time_of(const std::string& path) {
+  std::error_code failure;
+  const auto time = std::filesystem::last_write_time(path, failure);
+  return failure ? Json() : Json(time.time_since_epoch().count());
+}
 
 void remove_files(const std::string& folder, std::initializer_list<const char*> names) {
   for (const char* name : names) unlink((folder + "/" + name).c_str());  // where there is one
@@ -93,15 +102,18 @@ void BayesRun::run_trial(const store::Claim& claim, const train::Stages& stages)
     stages.note({fmt::format("trial {}: failed: {}", trial.number, why)});
   };
   const auto then = static_cast<int64_t>(number_of(trial.facts, kAttemptsThen, name));
-  if (attempts - then > kMostAttempts) {
-    fail(fmt::format("its process ended {} times before an epoch was done", kMostAttempts));
-  } else {
-    try {
-      train_trial(trial, stages);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kNumeric) throw;
-      fail(error.what());
-    }
+  const Json checkpoint = time_of(folder + "/last.ckpt");
+  if (trial.facts.value(kCheckpoint, Json()) != checkpoint) {  // it came further
+    study_->set_facts(trial.number, {{kAttemptsThen, attempts - 1}, {kCheckpoint, checkpoint}});
+  } else if (attempts - then > kMostAttempts) {
+    fail(fmt::format("its process ended {} times without another checkpoint", kMostAttempts));
+    return clear_weights(folder);
+  }
+  try {
+    train_trial(trial, stages);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kNumeric) throw;
+    fail(error.what());
   }
   clear_weights(folder);
 }
@@ -133,8 +145,7 @@ void BayesRun::train_trial(const store::StoredTrial& trial, const train::Stages&
                    {{"losses", curve.losses},
                     {"tops", curve.tops},
                     {"top1", curve.tops.back()},
-                    {kSeconds, report.seconds},
-                    {kAttemptsThen, trial.facts.at(kAttempts)}});
+                    {kSeconds, report.seconds}});
     const int64_t done = epoch + 1;
     return halving.compares_at(done) &&
            halving.is_over(done, reward(), rewards_after(done, trial.number, study_->trials()));

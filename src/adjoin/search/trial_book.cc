@@ -153,7 +153,8 @@ void check_facts(const Exploration& space, const store::Study& study, const std:
       } catch (const Error& error) {
         throw Error(ErrorKind::kData, fmt::format("{}: {}", name, error.what()));
       }
-      for (const char* fact : {"seconds", "proposal_seconds", "attempts", "top1"}) {
+      for (const char* fact :
+           {"seconds", "proposal_seconds", "attempts", "attempts_then", "top1"}) {
         number_of(trial.facts, fact, name);
       }
       for (const char* fact : {"losses", "tops", "latency"}) numbers_of(trial.facts, fact, name);
