@@ -77,9 +77,8 @@ TEST(BayesTrialTest, EachSaysHowFarTheSearchIs) {
                    {"--trials", "3", "--search-epochs", "1", "--epochs", "1", "--no-retrain"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const std::regex first(
-      "trial 0: reward 0\\.[0-9]+, .*; 1 of 3 over, best .* \\(trial 0\\), .* left");
-  const std::regex last(
-      "trial 2: reward 0\\.[0-9]+, .*; 3 of 3 over, best .* \\(trial [0-2]\\)\\n");
+      "trial 0: reward [0-9.]+, .*; 1 of 3 over, best .* \\(trial 0\\), .* left");
+  const std::regex last("trial 2: reward [0-9.]+, .*; 3 of 3 over, best .* \\(trial [0-2]\\)\\n");
   EXPECT_TRUE(std::regex_search(result.err, first)) << result.err;
   EXPECT_TRUE(std::regex_search(result.err, last)) << result.err;
 }

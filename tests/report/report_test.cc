@@ -105,6 +105,22 @@ TEST_F(ReportTest, ThePageShowsThem) {
   EXPECT_FALSE(contains(text, "<script")) << "needs no script";
 }
 
+TEST_F(ReportTest, PartsOfASearchAreWhatTheirLogSaysNotItsConfig) {
+  std::filesystem::create_directories(folder / "teacher");
+  folder.write("teacher/config.yaml",
+               "method: bayes\ncandidates: []\nmodel: vit_mini_28\ndata: d\nepochs: 9\n");
+  folder.write("teacher/log.jsonl",
+               R"({"kind":"epoch","epoch":0,"epochs":3,"eval_top1":40,"eval_loss":1.5,"seconds":2})"
+               "\n");
+  write("teacher", "model", catalog_spec("vit_mini_28"));
+  const RunView view = read_run(folder / "teacher");
+  ASSERT_EQ(view.networks.size(), 1U);
+  EXPECT_EQ(view.networks[0].name, "model");
+  EXPECT_EQ(view.networks[0].params, 139018);
+  EXPECT_EQ(view.wanted_epochs, 3);
+  EXPECT_TRUE(contains(page("teacher"), "1 of 3 epochs are finished"));
+}
+
 TEST_F(ReportTest, OnlyFoldersOfRunsHaveOne) {
   std::filesystem::create_directories(folder / "other");
   expect_error(ErrorKind::kData, {"is not the folder of a run"},

@@ -228,7 +228,8 @@ TEST_F(StudyProcessesTest, ALockedFileIsAnErrorAfterTheWait) {
 TEST_F(StudyProcessesTest, ASignalEndsTheWaitForALockedFile) {
   make_study(path_);
   const StopSignal stop;
-  Study study = Study::open(path_, "a study", some_about(), {.wait_seconds = 60, .stop = &stop});
+  Study study = open_study(path_, 60);
+  study.heed(&stop);
   sqlite3* other = nullptr;
   ASSERT_EQ(sqlite3_open(path_.c_str(), &other), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(other, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);

@@ -169,18 +169,18 @@ TEST_F(StudyTest, CountsItsTrialsAndKnowsWhetherSomebodyIsAtOne) {
   Study study = open_study(path_);
   const Study other = Study::read(path_);
   EXPECT_EQ(study.tally().trials, 0);
-  EXPECT_FALSE(other.is_worked_at());
+  EXPECT_TRUE(other.held().empty());
   study.add(0, proposals(3));
-  EXPECT_FALSE(study.is_worked_at()) << "all wait";
+  EXPECT_TRUE(study.held().empty()) << "all wait";
   {
     const auto claim = study.claim();
-    EXPECT_TRUE(study.is_worked_at());
-    EXPECT_TRUE(other.is_worked_at());
+    EXPECT_EQ(study.held(), std::vector<int64_t>{0});
+    EXPECT_EQ(other.held(), std::vector<int64_t>{0});
     study.finish(0, TrialState::kPruned, 1, Json::object());
-    EXPECT_FALSE(other.is_worked_at()) << "held, but over";
+    EXPECT_TRUE(other.held().empty()) << "held, but over";
   }
   study.claim();
-  EXPECT_FALSE(other.is_worked_at()) << "let go";
+  EXPECT_TRUE(other.held().empty()) << "let go";
   EXPECT_EQ(other.tally().trials, 3);
   EXPECT_EQ(other.tally().over, 1);
   EXPECT_EQ(other.tally().open(), 2);

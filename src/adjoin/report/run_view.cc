@@ -99,6 +99,8 @@ class Reader {
   void take_line(const Json& line) {
     view_.seconds = std::max(view_.seconds, line.at("seconds").get<double>());
     if (line.at("kind") != "epoch") return;
+    // Of parts of a search the config is that of the whole.
+    view_.wanted_epochs = line.value("epochs", view_.wanted_epochs);
     if (line.contains("search")) view_.wanted_epochs = 0;  // the first half of a search
     const auto epoch = line.at("epoch").get<int64_t>();
     const auto point = [&](const Json& from) {
@@ -106,7 +108,8 @@ class Reader {
     };
     const bool has_small = line.contains("small") && !line.at("small").empty();
     const Point large = point(line);
-    const char* const alone = view_.verb == "search" ? "small" : "model";
+    const bool is_small = view_.verb == "search" && !fs::exists(path("model.safetensors"));
+    const char* const alone = is_small ? "small" : "model";
     network(has_small ? "large" : alone).points.push_back(large);
     if (has_small) {
       for (const Json& small : line.at("small")) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -24,6 +25,19 @@ namespace adjoin::search {
 namespace {
 
 constexpr auto kLongPause = std::chrono::milliseconds(200);
+
+/// While it lives, a signal ends the wait for others that write to the study. What a training
+/// tells the study waits in any case: the epoch would be lost.
+class Heeding {
+ public:
+  Heeding(store::Study& study, const StopSignal& stop) : study_(study) { study_.heed(&stop); }
+  ~Heeding() { study_.heed(nullptr); }
+  Heeding(const Heeding&) = delete;
+  Heeding& operator=(const Heeding&) = delete;
+
+ private:
+  store::Study& study_;
+};
 
 void check_alone(const train::Stages& stages) {
   if (stages.launch.size == 1) return;
@@ -117,15 +131,19 @@ bool BayesRun::propose(const train::Stages& stages) {
   return true;
 }
 
-/// Whether trials took as long as the user gives them.
+/// Whether trials that are over took as long as the user gives them.
 bool BayesRun::is_time_up() const {
   const double limit = config_.budget_minutes * 60;
-  return limit > 0 && sum_of(study_->trials(), kSeconds) >= limit;
+  if (limit == 0) return false;
+  std::vector<store::StoredTrial> trials = study_->trials();
+  std::erase_if(trials, [](const store::StoredTrial& trial) { return !trial.is_over(); });
+  return sum_of(trials, kSeconds) >= limit;
 }
 
 /// One that waits, or that a process left behind when it died. Nothing when all are over.
 std::optional<store::Claim> BayesRun::next_trial(const train::Stages& stages) {
   constexpr auto kPause = std::chrono::milliseconds(20);
+  const Heeding heeding(*study_, stages.stop);
   bool is_told = false;
   int64_t known_then = -1;  // trials that were over when there was nothing to propose
   while (true) {
@@ -163,13 +181,18 @@ std::string BayesRun::outlook() const {
   return left > 0 && since > 0 ? text + ", " + left_text(since_.seconds() / since * left) : text;
 }
 
-/// Trials that others are at beyond those that are wanted here may be the best.
+/// Trials that others are at now, beyond those that are wanted here, may be the best.
 void BayesRun::wait_for_others(const train::Stages& stages) const {
-  bool is_told = false;
-  while (!is_time_up() && study_->is_worked_at()) {
+  const std::vector<int64_t> begun = study_->held();
+  const auto are_over = [&] {
+    const std::vector<int64_t> held = study_->held();
+    return std::find_first_of(begun.begin(), begun.end(), held.begin(), held.end()) == begun.end();
+  };
+  if (are_over()) return;
+  stages.note({fmt::format("waiting for other processes, which are at {}",
+                           so_many(std::ssize(begun), "trial"))});
+  while (!is_time_up() && !are_over()) {
     if (stages.stop.received() != 0) throw Stopped{stages.stop.received()};
-    if (!is_told) stages.note({"waiting for other processes, which are still at trials"});
-    is_told = true;
     std::this_thread::sleep_for(kLongPause);
   }
 }
@@ -223,7 +246,7 @@ Json BayesRun::join(const train::Stages& stages) {
   if (place_at(teacher_) != Place::kFile) {
     throw Error(ErrorKind::kData, teacher_ + ": the teacher of the search is not there");
   }
-  open_study(models::content_hash(models::load(teacher_).weights), stages);
+  open_study(models::content_hash(models::load(teacher_).weights));
   worth();  // refuses where the teacher is still being measured
   if (place_at(start()) != Place::kFile) {
     throw Error(ErrorKind::kData, start() +
@@ -256,6 +279,7 @@ void BayesRun::search(const train::Stages& stages, const WithHelpers& with_helpe
   }
   measure_baseline(stages);
   if (study_->tally().over < config_.trials) {
+    const Heeding heeding(*study_, stages.stop);
     study_->set_fact("best", nullptr);  // until all are over
   }
   try_networks(stages, with_helpers);

@@ -60,7 +60,7 @@ class BayesRun {
   void take_teacher(const train::Stages& stages);
   void order_teacher(const train::Stages& stages);
   std::string start() const;
-  void open_study(const std::string& teacher_hash, const train::Stages& stages);
+  void open_study(const std::string& teacher_hash);
   void measure_baseline(const train::Stages& stages);
   Worth worth() const;
 

@@ -30,12 +30,11 @@ double said_of(const char* what, Train train) {
 
 }  // namespace
 
-void BayesRun::open_study(const std::string& teacher_hash, const train::Stages& stages) {
+void BayesRun::open_study(const std::string& teacher_hash) {
   const Json about = study_about(config_, space_, teacher_hash);
   store::Study::Options options;
   options.before = usual_settings();
   options.free = final_fields();
-  options.stop = &stages.stop;
   options.before["images"] = about.at("images");  // nobody looked at them
   study_ = store::Study::open(study_file(), space_.large().name, about, options);
   check_facts(space_, *study_, study_file());
@@ -57,11 +56,11 @@ std::string BayesRun::teacher_of_study() const {
 /// The teacher is that of --from; one file of it is in the folder, the same for all processes.
 void BayesRun::take_teacher(const train::Stages& stages) {
   if (large_file(config_, teacher_) == teacher_) {  // all that is left of it
-    return open_study(models::content_hash(models::load(teacher_).weights), stages);
+    return open_study(models::content_hash(models::load(teacher_).weights));
   }
   const train::Job job = prepare_teacher(config_, stages.launch);
   const std::string hash = models::content_hash(job.start);
-  open_study(hash, stages);
+  open_study(hash);
   const bool is_there = place_at(teacher_) == Place::kFile &&
                         models::content_hash(models::load(teacher_).weights) == hash;
   if (is_there) return;
@@ -73,7 +72,7 @@ void BayesRun::take_teacher(const train::Stages& stages) {
 void BayesRun::train_teacher(const std::string& known, const train::Stages& stages) {
   const bool is_there = place_at(teacher_) == Place::kFile;
   if (!known.empty()) {  // what differs is said before hours of training
-    open_study(is_there ? models::content_hash(models::load(teacher_).weights) : known, stages);
+    open_study(is_there ? models::content_hash(models::load(teacher_).weights) : known);
     const bool is_timed = !study_->fact(kTeacherSeconds).is_null();
     const bool may_go_on = place_at(folder_ + "/teacher/last.ckpt") == Place::kFile;
     if (is_there && (is_timed || !may_go_on)) return;
@@ -85,7 +84,7 @@ void BayesRun::train_teacher(const std::string& known, const train::Stages& stag
   const double seconds = said_of("the teacher was trained", [&] {
     return stages.run(prepare_teacher(config_, stages.launch), folder_ + "/teacher").seconds;
   });
-  open_study(models::content_hash(models::load(teacher_).weights), stages);
+  open_study(models::content_hash(models::load(teacher_).weights));
   study_->set_fact(kTeacherSeconds, seconds);
 }
 
@@ -110,6 +109,12 @@ void BayesRun::order_teacher(const train::Stages& stages) {
   const bool is_there = place_at(start()) == Place::kFile;
   if (is_there && study_->fact(kOrdered) == models::content_hash(models::load(start()).weights)) {
     return;
+  }
+  if (study_->tally().trials > 0 && study_->fact(kOrdered).is_null()) {
+    throw Error(ErrorKind::kUsage,
+                study_file() +
+                    ": was begun by a version that put every network in an order of its "
+                    "own; start another search in another --output");
   }
   const models::Model network = ordered(config_, teacher_, stages.launch);
   models::save(start(), network.header, network.weights);

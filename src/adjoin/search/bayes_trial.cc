@@ -103,16 +103,25 @@ void BayesRun::run_trial(const store::Claim& claim, const train::Stages& stages)
   };
   const auto then = static_cast<int64_t>(number_of(trial.facts, kAttemptsThen, name));
   const Json checkpoint = time_of(folder + "/last.ckpt");
-  if (trial.facts.value(kCheckpoint, Json()) != checkpoint) {  // it came further
+  const bool is_new = !trial.facts.contains(kAttemptsThen);
+  if (is_new || trial.facts.value(kCheckpoint, Json()) != checkpoint) {  // it came further
     study_->set_facts(trial.number, {{kAttemptsThen, attempts - 1}, {kCheckpoint, checkpoint}});
   } else if (attempts - then > kMostAttempts) {
     fail(fmt::format("its process ended {} times without another checkpoint", kMostAttempts));
     return clear_weights(folder);
   }
+  const auto forgive = [&] { study_->set_facts(trial.number, {{kAttemptsThen, attempts}}); };
   try {
     train_trial(trial, stages);
+  } catch (const Stopped&) {
+    forgive();
+    throw;
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kNumeric) throw;
+    if (error.kind() == ErrorKind::kMemory) throw;
+    if (error.kind() != ErrorKind::kNumeric) {
+      forgive();
+      throw;
+    }
     fail(error.what());
   }
   clear_weights(folder);

@@ -57,6 +57,12 @@ train::TrainConfig begun_with(train::TrainConfig training, const std::string& te
   return training;
 }
 
+/// The config of the whole, but for what is of the training of what was found alone.
+void set_trial_config(train::Job& job, const SearchConfig& config) {
+  set_search_config(job, config);
+  for (const std::string& field : final_fields()) job.whole_config.erase(field);
+}
+
 /// The large network in `teacher` as start and as teacher.
 train::TrainConfig taught(const SearchConfig& config, const std::string& teacher) {
   train::TrainConfig result = begun_with(config.compress.train, teacher);
@@ -91,7 +97,7 @@ train::Job prepare_teacher(const SearchConfig& config, const train::Launch& laun
   train::TrainConfig training = untaught(config);
   training.set_aside = config.search_fraction;
   train::Job job = train::prepare(training, launch);
-  set_search_config(job, config);
+  set_trial_config(job, config);
   return job;
 }
 
@@ -119,7 +125,7 @@ train::Job prepare_student(const SearchConfig& config, const std::string& teache
                              models::fresh_tensors(small, static_cast<uint64_t>(training.seed)));
   job.header.spec = small.spec;
   job.name = "small";
-  set_search_config(job, config);
+  set_trial_config(job, config);
   return job;
 }
 

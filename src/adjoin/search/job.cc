@@ -79,9 +79,6 @@ void set_search_config(train::Job& job, const SearchConfig& config) {
     for (const char* field : kMayChange) job.whole_config.erase(field);
   }
   job.header.provenance.recipe = train::recipe_hash(job.whole_config);
-  if (config.method == Method::kBayes) {
-    for (const std::string& field : final_fields()) job.whole_config.erase(field);
-  }
 }
 
 int64_t trial_epochs(const SearchConfig& config) {

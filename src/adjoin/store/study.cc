@@ -4,7 +4,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <ctime>
@@ -83,7 +82,6 @@ Study Study::open(const std::string& path, const std::string& name, const Json& 
   check_object(about);
   auto connection =
       std::make_unique<Connection>(path, Database::Mode::kWrite, options.wait_seconds);
-  connection->database.heed(options.stop);
   const Database& database = connection->database;
   if (!has_tables(database)) {
     Transaction change(database);
@@ -197,12 +195,14 @@ std::optional<Claim> Study::claim() {
   return Claim(std::move(trial), Hold(lock.release()));
 }
 
-bool Study::is_worked_at() const {
+std::vector<int64_t> Study::held() const {
   const LockFile lock(connection_->database.real_path() + ".lock");
-  const std::vector<int64_t> open = connection_->open_trials();
-  return std::any_of(open.begin(), open.end(),
-                     [&](int64_t number) { return lock.is_locked(number); });
+  std::vector<int64_t> numbers = connection_->open_trials();
+  std::erase_if(numbers, [&](int64_t number) { return !lock.is_locked(number); });
+  return numbers;
 }
+
+void Study::heed(const StopSignal* stop) { connection_->database.heed(stop); }
 
 std::optional<Hold> Study::try_proposing() {
   connection_->check_writable();

@@ -95,8 +95,7 @@ void check_path(const std::string& path);
 class Study {
  public:
   struct Options {
-    double wait_seconds = 30;          ///< for others that write
-    const StopSignal* stop = nullptr;  ///< ends the wait, with Stopped
+    double wait_seconds = 30;  ///< for others that write
     /// What keys of `about` meant before studies had them.
     Json before = Json::object();
     /// Keys that studies had, and that may differ.
@@ -150,8 +149,11 @@ class Study {
   /// its fact "attempts" counts one more. Nothing when there is none.
   std::optional<Claim> claim();
 
-  /// Whether a process holds a trial that is not over.
-  bool is_worked_at() const;
+  /// Trials that are not over and that a process holds, by number.
+  std::vector<int64_t> held() const;
+
+  /// From now on a signal ends every wait for others that write, with Stopped; nullptr: none does.
+  void heed(const StopSignal* stop);
 
   /// What came of an epoch of a trial: its reward so far, and facts that are new or different. An
   /// epoch that is reported again replaces what was said.

@@ -40,7 +40,8 @@ Tally Study::tally() const { refuse(); }
 bool Study::add(int64_t /*known*/, const std::vector<Proposal>& /*proposals*/) { refuse(); }
 std::optional<Hold> Study::try_proposing() { refuse(); }
 std::optional<Claim> Study::claim() { refuse(); }
-bool Study::is_worked_at() const { refuse(); }
+std::vector<int64_t> Study::held() const { refuse(); }
+void Study::heed(const StopSignal* /*stop*/) { refuse(); }
 void Study::report(int64_t /*number*/, int64_t /*epoch*/, double /*reward*/,
                    const Json& /*facts*/) {
   refuse();

@@ -27,6 +27,7 @@ Json epoch_line(const Position& position, const EpochReport& report,
   const Evaluation& large = report.evaluations[0];
   Json line = {{"kind", "epoch"},
                {"epoch", position.epoch},
+               {"epochs", position.epochs},
                {"step", position.steps_done()},
                {"train_loss", report.train_loss},
                {"eval_loss", large.loss},
