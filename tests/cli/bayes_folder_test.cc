@@ -101,6 +101,13 @@ TEST(BayesFolderTest, SeveralSeedsGoOnWithoutSayingAllAgain) {
   const Json all =
       result_of({"search", "--resume", "--output", run, "--seeds", "1,2", "--trials", "3"});
   for (const Json& one : all.at("runs")) EXPECT_EQ(one.at("trials"), 3);
+  // What is known of one alone has no mean.
+  result_of(brief(run + "/alone", {"--no-retrain", "--seeds", "1,2"}));
+  result_of({"search", "--resume", "--output", run + "/alone/seed-1", "--retrain"});
+  const Json some = result_of(
+      {"search", "--resume", "--output", run + "/alone", "--seeds", "1,2", "--no-retrain"});
+  EXPECT_TRUE(some.at("mean").contains("macs"));
+  EXPECT_FALSE(some.at("mean").contains("small"));
 }
 
 }  // namespace

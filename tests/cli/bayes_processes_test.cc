@@ -169,6 +169,35 @@ TEST(BayesProcessesTest, AreWaitedForByTheOneThatLooksForTheBest) {
   EXPECT_EQ(joined.wait().exit_code, 0);
 }
 
+TEST(BayesProcessesTest, AreWaitedForBeyondTheTrialsThatAreWanted) {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  const Words args = bayes("vit_mini_28", run,
+                           {"--search-epochs", "30", "--halving", "0", "--no-retrain", "--resume",
+                            "--json", "--checkpoint-interval", "1"});
+  const auto lines = [&](const char* trial) { return log_lines(run + "/search/" + trial); };
+  RunningProgram first(ADJOIN_BINARY, args);
+  ASSERT_TRUE(wait_until(first, [&] { return lines("trial-000") > 2; })) << first.wait().err;
+  RunningProgram joined(ADJOIN_BINARY, {"search", "--join", "--output", run});
+  ASSERT_TRUE(wait_until(joined, [&] { return lines("trial-001") > 2; })) << joined.wait().err;
+  joined.signal(SIGSTOP);
+  first.signal(SIGKILL);
+  first.wait();
+  Words few = args;
+  few.insert(few.end(), {"--trials", "1"});
+  RunningProgram again(ADJOIN_BINARY, few);
+  const auto is_over = [&] { return store::Study::read(run + "/study.db").tally().over > 0; };
+  ASSERT_TRUE(wait_until(again, is_over)) << again.wait().err;
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // most likely it waits by now
+  joined.signal(SIGCONT);
+  const ProgramResult result = again.wait();
+  joined.signal(SIGKILL);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(contains(result.err, "waiting for other processes, which are at 1 trial"))
+      << result.err;
+  EXPECT_EQ(parse_json(result.out, "stdout").at("states").at("complete"), 2);
+}
+
 TEST(BayesProcessesTest, OneAtATimeTrainsWhatWasFound) {
   const TempFolder folder;
   const std::string run = folder / "run";

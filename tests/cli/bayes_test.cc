@@ -135,16 +135,19 @@ TEST(BayesResumeTest, TrainsTheNewBestWhereMoreTrialsFindOne) {
     EXPECT_EQ(exists(run + "/previous/1/small.safetensors"), winners.size() > 1);
   }
   EXPECT_GT(winners.size(), 1U) << "the test needs another seed";
-  // One that is found and not trained does not pass for the one that was.
+  // What was trained makes room for one that is found and not trained, with all that is known of
+  // it.
   const std::string other = folder / "other";
   result_of(bayes("vit_mini_28", other, more), {"--trials", "1"});
+  const std::string bytes = read_file(other + "/small.safetensors");
+  const std::string known = read_file(other + "/result.json");
   const ProgramResult found =
       adjoin(bayes("vit_mini_28", other, more), {"--trials", "9", "--no-retrain"});
-  EXPECT_NE(found.err.find("small.safetensors is of trial 0; --retrain trains trial "),
-            std::string::npos)
-      << found.err;
-  EXPECT_NE(read_file(other + "/report.html").find("The networks here are of trial 0"),
-            std::string::npos);
+  EXPECT_NE(found.err.find("is the best now; --retrain trains it"), std::string::npos) << found.err;
+  EXPECT_FALSE(exists(other + "/small.safetensors"));
+  EXPECT_EQ(read_file(other + "/previous/1/small.safetensors"), bytes);
+  EXPECT_EQ(read_file(other + "/previous/1/result.json"), known);
+  EXPECT_EQ(read_file(other + "/report.html").find("class=\"problems\""), std::string::npos);
   result_of(bayes("vit_mini_28", run, more), {"--trials", "9", "--final-training", "adjoined"});
   EXPECT_TRUE(exists(run + "/large.safetensors"));
   const Json last =
@@ -283,6 +286,11 @@ TEST(BayesTeacherTest, IsNotNeededWhereItWasOnceTheSearchHasItsCopy) {
   std::filesystem::remove(file);
   std::filesystem::rename(folder / "run", folder / "moved");
   const Words again = {"search", "--resume", "--output", folder / "moved"};
+  Words another = again;
+  another.insert(another.end(), {"--from", folder / "another.safetensors"});
+  expect_refusal(another, kBadData, {"another.safetensors: is not there", "leave --from out"});
+  const ProgramResult dry = adjoin(again, {"--dry-run"});
+  EXPECT_TRUE(contains(dry.err, file + ": is not there; its copy ")) << dry.err;
   EXPECT_EQ(result_of(again, {"--trials", "3"}).at("trials"), 3);
   EXPECT_EQ(
       result_of({"search", "--join", "--output", folder / "moved", "--trials", "4"}).at("trials"),

@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
+#include <csignal>
 #include <fstream>
 
 #include "adjoin/compress/importance.h"
+#include "adjoin/core/place.h"
 #include "adjoin/cost/cost.h"
+#include "adjoin/models/init.h"
 #include "adjoin/models/load.h"
 #include "support/expect_error.h"
 #include "support/gap.h"
@@ -74,6 +76,9 @@ class BayesRunTest : public testing::Test {
     return result;
   }
 
+  std::string study_file() const { return folder_ / "study.db"; }
+  Json about() const { return store::Study::read(study_file()).about(); }
+
   int64_t times(const std::string& folder) const {
     return std::count_if(asked_.begin(), asked_.end(),
                          [&](const Asked& one) { return one.folder == folder; });
@@ -136,12 +141,82 @@ TEST_F(BayesRunTest, OneThatComesFurtherEveryTimeIsNot) {
   int64_t written = 0;
   before_ = [&](const std::string& name) {
     if (name != "/search/trial-000" || written == 12) return;
-    std::filesystem::create_directories(folder_ / "search/trial-000");
+    make_folders(folder_ / "search/trial-000");
     std::ofstream(checkpoint) << ++written;
     throw std::runtime_error("out of luck");
   };
   for (int i = 0; i < 12; ++i) EXPECT_THROW(search(config, /*is_resumed=*/i > 0), std::exception);
   EXPECT_EQ(search(config, /*is_resumed=*/true).at("states").at("complete"), 3);
+}
+
+TEST_F(BayesRunTest, OneThatASignalStopsGoesOnHoweverOften) {
+  SearchConfig config = small_search();
+  config.retrain = false;
+  int64_t stops = 0;
+  before_ = [&](const std::string& name) {
+    if (name == "/search/trial-000" && stops++ < 12) throw Stopped{SIGTERM};
+  };
+  for (int i = 0; i < 12; ++i) EXPECT_THROW(search(config, /*is_resumed=*/i > 0), Stopped);
+  EXPECT_EQ(search(config, /*is_resumed=*/true).at("states").at("complete"), 3);
+}
+
+TEST_F(BayesRunTest, WhatAProcessThatDiedLeftBehindTakesNoTime) {
+  SearchConfig config = small_search();
+  config.retrain = false;
+  before_ = [](const std::string& name) {
+    if (name == "/search/trial-000") throw std::runtime_error("out of luck");
+  };
+  EXPECT_THROW(search(config), std::exception);
+  before_ = [](const std::string& /*name*/) {};
+  store::Study study = store::Study::open(study_file(), "vit_mini_28", about());
+  study.set_facts(0, {{"seconds", 3600}});
+  config.budget_minutes = 10;
+  EXPECT_EQ(search(config, /*is_resumed=*/true).at("states").at("complete"), 3);
+  // What is over does.
+  study.set_facts(0, {{"seconds", 3600}});
+  config.trials = 5;
+  EXPECT_EQ(search(config, /*is_resumed=*/true).at("trials"), 3);
+}
+
+TEST_F(BayesRunTest, TimeIsThatOfAllTrialsWhereWhatWasTrainedStays) {
+  SearchConfig config = small_search();
+  const Json first = search(config);
+  std::ofstream(folder_ / "result.json") << first;  // as the command does
+  before_ = [](const std::string& name) {
+    if (name == "/search/trial-003") throw Error(ErrorKind::kNumeric, "the loss is NaN");
+  };
+  config.retrain = false;
+  config.trials = 4;
+  const Json second = search(config, /*is_resumed=*/true);
+  EXPECT_EQ(second.at("best"), first.at("best"));
+  EXPECT_EQ(second.at("small"), first.at("small"));
+  const auto others = [](const Json& result) {
+    return result.at("seconds").get<double>() - result.at("search_seconds").get<double>();
+  };
+  EXPECT_GT(second.at("search_seconds"), first.at("search_seconds"));
+  EXPECT_NEAR(others(second), others(first), 1e-9);
+  // A file that is not what a search writes is no result.
+  for (const char* text : {"[]", R"({"best": 0, "small": 3})"}) {
+    std::ofstream(folder_ / "result.json") << text;
+    EXPECT_FALSE(search(config, /*is_resumed=*/true).at("small").contains("file"));
+  }
+}
+
+TEST_F(BayesRunTest, AnotherOrderThanTrialsHadIsRefused) {
+  SearchConfig config = small_search();
+  config.retrain = false;
+  config.compress.order = compress::Order::kMagnitude;
+  search(config);
+  const std::string file = folder_ / "teacher/ordered.safetensors";
+  const models::Model ordered = models::load(file);
+  models::save(file, ordered.header, models::init(ordered.header.spec, 7));
+  config.trials = 4;
+  EXPECT_EQ(search(config, /*is_resumed=*/true).at("trials"), 4) << "it is measured to be the same";
+  EXPECT_EQ(models::content_hash(models::load(file).weights),
+            models::content_hash(ordered.weights));
+  store::Study::open(study_file(), "vit_mini_28", about()).set_fact("ordered", "of another one");
+  expect_error(ErrorKind::kData, {file, "is not the one that trials were slices of"},
+               [&] { search(config, /*is_resumed=*/true); });
 }
 
 TEST_F(BayesRunTest, WhatHasNoEndSaysWhichTrainingItWas) {

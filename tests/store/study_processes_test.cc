@@ -226,21 +226,29 @@ TEST_F(StudyProcessesTest, ALockedFileIsAnErrorAfterTheWait) {
 }
 
 TEST_F(StudyProcessesTest, ASignalEndsTheWaitForALockedFile) {
+  const std::string fresh = path_ + ".fresh";  // a study is begun there only when nobody has it
   make_study(path_);
   const StopSignal stop;
   Study study = open_study(path_, 60);
-  study.heed(&stop);
-  sqlite3* other = nullptr;
-  ASSERT_EQ(sqlite3_open(path_.c_str(), &other), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(other, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
+  const Heeding heeding(study, stop);
+  Study::Options options;
+  options.wait_seconds = 60;
+  options.stop = &stop;
   std::raise(SIGTERM);
-  try {
-    study.claim();
-    ADD_FAILURE() << "must be stopped";
-  } catch (const Stopped& stopped) {
-    EXPECT_EQ(stopped.signal, SIGTERM);
-  }
-  sqlite3_close(other);
+  const auto expect_stopped = [](const std::string& path, const std::function<void()>& act) {
+    sqlite3* other = nullptr;
+    ASSERT_EQ(sqlite3_open(path.c_str(), &other), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(other, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
+    try {
+      act();
+      ADD_FAILURE() << path << ": must be stopped";
+    } catch (const Stopped& stopped) {
+      EXPECT_EQ(stopped.signal, SIGTERM);
+    }
+    sqlite3_close(other);
+  };
+  expect_stopped(path_, [&] { study.claim(); });
+  expect_stopped(fresh, [&] { Study::open(fresh, "a study", some_about(), options); });
 }
 
 TEST_F(StudyProcessesTest, AFileThatIsLockedBeforeItsStudyBeganIsAnErrorToo) {

@@ -52,6 +52,14 @@ ConfigFlagsOptions flag_options() {
   return options;
 }
 
+/// Where the file that a search began with is gone, its copy does. Another one must be there.
+void check_from(const std::string& from, const std::string& begun) {
+  if (from == begun || from.empty() || place_at(from) != Place::kNothing) return;
+  throw Error(ErrorKind::kIo, from +
+                                  ": is not there; leave --from out to go on with the teacher "
+                                  "that the search began with");
+}
+
 /// Error(kConfig) when a search that goes on in the folder is another one.
 void check_same_search(const SearchConfig& config, const std::string& folder) {
   const std::string file = folder + "/config.yaml";
@@ -62,6 +70,7 @@ void check_same_search(const SearchConfig& config, const std::string& folder) {
   Json now = to_json(config);
   now.erase("retrain");                   // what was found may be trained later
   if (config.method == Method::kBayes) {  // a study knows itself what may differ
+    check_from(config.compress.train.from, begun.compress.train.from);
     then = {{"method", then.at("method")}};
     now = {{"method", now.at("method")}};
   } else if (now.at("dtype") == "auto") {

@@ -339,6 +339,8 @@ Json over_seeds(const std::vector<Json>& runs, const std::vector<std::string>& p
   Json result = {{"runs", runs}};
   for (const std::string& pointer : pointers) {
     const Json::json_pointer at(pointer);
+    const auto has_it = [&](const Json& run) { return run.contains(at); };
+    if (!std::all_of(runs.begin(), runs.end(), has_it)) continue;  // of some, no training
     double sum = 0;
     double squares = 0;
     for (const Json& run : runs) sum += run.at(at).get<double>();

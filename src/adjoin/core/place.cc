@@ -17,6 +17,13 @@ Place place_at(const std::string& path) {
   return S_ISREG(status.st_mode) ? Place::kFile : Place::kOther;
 }
 
+std::optional<int64_t> written_at(const std::string& path) {
+  constexpr int64_t kNanosecondsInASecond = 1'000'000'000;
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return std::nullopt;
+  return status.st_mtim.tv_sec * kNanosecondsInASecond + status.st_mtim.tv_nsec;
+}
+
 void make_folders(const std::string& path) {
   for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const std::string part = path.substr(0, slash);

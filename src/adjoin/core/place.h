@@ -3,6 +3,8 @@
 // What stands at a path. Not std::filesystem: PyTorch's wheels export one of another layout, and a
 // program that is linked with both crashes.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace adjoin {
@@ -11,6 +13,9 @@ enum class Place { kNothing, kFile, kFolder, kOther };
 
 /// Follows links. What cannot be looked at is nothing; opening it says why.
 Place place_at(const std::string& path);
+
+/// When a file was written, in nanoseconds since 1970; nothing where it cannot be looked at.
+std::optional<int64_t> written_at(const std::string& path);
 
 /// Makes the folder and those above it where they are missing. Error(kIo) when that fails, or a
 /// file stands there.

@@ -25,6 +25,12 @@ constexpr const char* kFinal = "final:";
 /// A fact of a trial: why it could not be trained in full, by the way it was.
 constexpr const char* kFailures = "final_failures";
 
+/// In a result: of all trials, and of proposing them.
+constexpr const char* kSearchSeconds = "search_seconds";
+
+/// In a run folder.
+constexpr const char* kSmall = "/small.safetensors";
+
 /// How many trials have come to what.
 Json counted(const std::vector<store::StoredTrial>& trials) {
   Json counts = {{"complete", 0}, {"stopped", 0}, {"failed", 0}, {"open", 0}};
@@ -36,6 +42,23 @@ Json counted(const std::vector<store::StoredTrial>& trials) {
     counts[which] = counts[which].get<int64_t>() + 1;
   }
   return counts;
+}
+
+/// Whether a result.json is that of networks that were trained. Anything may stand in a file.
+bool is_trained(const Json& result) {
+  if (!result.is_object()) return false;
+  const auto is_network = [&](const char* name) {
+    const Json network = result.value(name, Json());
+    return network.is_object() && network.contains("file");
+  };
+  const auto is_number = [&](const char* name) { return result.value(name, Json()).is_number(); };
+  const Json finalists = result.value("finalists", Json::array());
+  const auto is_trial = [](const Json& one) {
+    return one.is_object() && one.value("trial", Json()).is_number_integer();
+  };
+  return is_network("large") && is_network("small") && is_number("seconds") &&
+         is_number(kSearchSeconds) && finalists.is_array() &&
+         std::all_of(finalists.begin(), finalists.end(), is_trial);
 }
 
 }  // namespace
@@ -73,13 +96,17 @@ Json BayesRun::summary(const store::StoredTrial& best) const {
       {"large", {{"macs", most.macs}, {"params", most.params}}},
       {"small", {{"macs", price.macs}, {"params", price.params}}},
       {"proposal_seconds", proposed},
-      {"search_seconds", trained + proposed},
+      {kSearchSeconds, trained + proposed},
       {"seconds", trained + proposed + before}};
 }
 
 /// How the best are trained in full now. One alone sees all images.
 std::string BayesRun::final_kind() const {
   return (config_.bayes.finalists > 1 ? "finalist by " : "") + final_way(config_);
+}
+
+std::string BayesRun::final_folder(int64_t trial) const {
+  return fmt::format("{}/final-{:03}", folder_, trial);
 }
 
 /// Those that are to be trained in full, the best first. What could not be is left out.
@@ -142,36 +169,41 @@ Json BayesRun::untrained(const store::StoredTrial& best, const train::Stages& st
   const Json which = trained.is_object() ? trained.value("trial", Json()) : Json();
   if (which.is_null()) return result;
   if (which != best.number) {
-    stages.note(
-        {fmt::format("{}/small.safetensors is of trial {}; --retrain trains trial {}, the "
-                     "best now",
-                     folder_, which.dump(), best.number)});
+    claim_folder(folder_, nullptr, stages);
+    stages.note({fmt::format("trial {} is the best now; --retrain trains it", best.number)});
     return result;
   }
   const std::string file = folder_ + "/result.json";
   const Json before = place_at(file) == Place::kFile ? read_json_file(file) : Json();
-  if (!before.is_object() || before.value("best", Json()) != best.number) return result;
-  const Json small = before.value("small", Json());
-  if (!small.is_object() || !small.contains("file")) return result;
-  for (const char* part : {"large", "small", "finalists", "epochs", "seconds"}) {
+  if (!is_trained(before) || before.value("best", Json()) != best.number) return result;
+  for (const char* part : {"large", "small", "finalists", "epochs"}) {
     if (before.contains(part)) result[part] = before.at(part);
   }
-  result["small"]["file"] = folder_ + "/small.safetensors";  // the folder may have been moved
+  const auto seconds = [](const Json& of, const char* name) { return of.at(name).get<double>(); };
+  const double since = seconds(result, kSearchSeconds) - seconds(before, kSearchSeconds);
+  result["seconds"] = seconds(before, "seconds") + since;
+  // The folder may have been moved.
+  result["small"]["file"] = folder_ + kSmall;
   const std::string own = folder_ + "/large.safetensors";
   result["large"]["file"] = place_at(own) == Place::kFile ? own : teacher_;
+  if (result.contains("finalists")) {
+    for (Json& one : result["finalists"]) {
+      one["file"] = final_folder(one.at("trial").get<int64_t>()) + kSmall;
+    }
+  }
   return result;
 }
 
 /// The networks of an earlier winner are moved to previous/1, those of the next to previous/2, ..
 /// The small one last: without it a move was cut off, and goes on.
 void BayesRun::keep_previous(const train::Stages& stages) const {
-  constexpr const char* kSmall = "/small.safetensors";
   if (place_at(folder_ + kSmall) != Place::kFile) return;
   int64_t number = 1;
   const auto previous = [&] { return fmt::format("{}/previous/{}", folder_, number); };
   while (place_at(previous() + kSmall) == Place::kFile) ++number;
   make_folders(previous());
-  for (const char* name : {"/large.safetensors", "/result.json", kSmall}) {
+  for (const char* name :
+       {"/large.safetensors", "/small.onnx", "/summary.csv", "/result.json", kSmall}) {
     if (place_at(folder_ + name) != Place::kFile) continue;
     const std::string to = previous() + name;
     if (std::rename((folder_ + name).c_str(), to.c_str()) != 0) {
@@ -182,11 +214,11 @@ void BayesRun::keep_previous(const train::Stages& stages) const {
   stages.note({fmt::format("what was trained in {} before is in {}", folder_, previous())});
 }
 
-/// Takes care that a final training in `folder` goes on only if it is of this trial and kind.
-void BayesRun::claim_folder(const std::string& folder, const store::StoredTrial& trial,
-                            std::string_view kind, const train::Stages& stages) {
+/// Takes care that a final training in `folder` goes on only if it is about the same: which trial,
+/// and how it is trained. What was trained there and is about something else is kept.
+void BayesRun::claim_folder(const std::string& folder, const Json& about,
+                            const train::Stages& stages) {
   const std::string fact = kFinal + folder.substr(folder_.size());
-  const Json about = {{"trial", trial.number}, {"training", std::string(kind)}};
   const Json before = study_->fact(fact);
   if (before == about) return;
   if (folder == folder_) keep_previous(stages);
@@ -198,7 +230,7 @@ void BayesRun::claim_folder(const std::string& folder, const store::StoredTrial&
 std::optional<train::RunResult> BayesRun::trained(const store::StoredTrial& trial, Images images,
                                                   const std::string& folder,
                                                   const train::Stages& stages) {
-  claim_folder(folder, trial, final_way(config_), stages);
+  claim_folder(folder, {{"trial", trial.number}, {"training", final_way(config_)}}, stages);
   const Choice choice = choice_of(space_, trial);
   const bool is_adjoined = config_.bayes.final_training == FinalTraining::kAdjoined;
   train::Job job = is_adjoined ? prepare_adjoined(config_, start(), choice, images, stages.launch)
@@ -232,26 +264,23 @@ std::optional<BayesRun::Winner> BayesRun::trained_alone(const store::StoredTrial
 /// The best by the images set aside, which none of them learns from.
 std::optional<BayesRun::Winner> BayesRun::trained_finalists(
     const std::vector<store::StoredTrial>& best, const train::Stages& stages) {
-  const auto folder_of = [&](const store::StoredTrial& trial) {
-    return fmt::format("{}/final-{:03}", folder_, trial.number);
-  };
   Winner winner;
   double top = -1;
   for (const store::StoredTrial& trial : best) {
-    const auto result = trained(trial, Images::kHeldIn, folder_of(trial), stages);
+    const auto result = trained(trial, Images::kHeldIn, final_folder(trial.number), stages);
     if (!result) return std::nullopt;
     winner.seconds += result->seconds;
     const double top1 = result->evaluations.back().top1;  // of the small network
     winner.finalists.push_back({{"trial", trial.number},
                                 {"reward", *trial.reward},
                                 {"top1_set_aside", top1},
-                                {"file", folder_of(trial) + "/small.safetensors"}});
+                                {"file", final_folder(trial.number) + kSmall}});
     if (top1 <= top) continue;
     winner.trial = trial;
     winner.epochs = result->epochs;
     top = top1;
   }
-  take_finalist(winner.trial, folder_of(winner.trial), stages);
+  take_finalist(winner.trial, final_folder(winner.trial.number), stages);
   return winner;
 }
 
@@ -270,7 +299,7 @@ std::optional<Json> BayesRun::train_best(const std::vector<store::StoredTrial>& 
   };
   const bool is_adjoined = config_.bayes.final_training == FinalTraining::kAdjoined;
   result["large"] = network(is_adjoined ? folder_ + "/large.safetensors" : teacher_);
-  result["small"] = network(folder_ + "/small.safetensors");
+  result["small"] = network(folder_ + kSmall);
   result["epochs"] = winner->epochs;
   result["seconds"] = result["seconds"].get<double>() + winner->seconds;
   return result;
@@ -279,8 +308,8 @@ std::optional<Json> BayesRun::train_best(const std::vector<store::StoredTrial>& 
 /// What was trained in `folder` is that of the whole search.
 void BayesRun::take_finalist(const store::StoredTrial& trial, const std::string& folder,
                              const train::Stages& stages) {
-  claim_folder(folder_, trial, final_kind(), stages);
-  for (const char* name : {"/large.safetensors", "/small.safetensors"}) {
+  claim_folder(folder_, {{"trial", trial.number}, {"training", final_kind()}}, stages);
+  for (const char* name : {"/large.safetensors", kSmall}) {
     if (place_at(folder + name) != Place::kFile) continue;
     const models::Model won = models::load(folder + name);
     models::save(folder_ + name, won.header, won.weights);

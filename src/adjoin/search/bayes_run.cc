@@ -26,19 +26,6 @@ namespace {
 
 constexpr auto kLongPause = std::chrono::milliseconds(200);
 
-/// While it lives, a signal ends the wait for others that write to the study. What a training
-/// tells the study waits in any case: the epoch would be lost.
-class Heeding {
- public:
-  Heeding(store::Study& study, const StopSignal& stop) : study_(study) { study_.heed(&stop); }
-  ~Heeding() { study_.heed(nullptr); }
-  Heeding(const Heeding&) = delete;
-  Heeding& operator=(const Heeding&) = delete;
-
- private:
-  store::Study& study_;
-};
-
 void check_alone(const train::Stages& stages) {
   if (stages.launch.size == 1) return;
   throw Error(ErrorKind::kUsage,
@@ -71,6 +58,10 @@ std::vector<std::string> BayesRun::notes() const {
   if (config_.bayes.reward_by == RewardBy::kTseE && last > epochs) {
     notes.push_back(
         fmt::format("tse_epochs: is {}, but a trial has {}", last, so_many(epochs, "epoch")));
+  }
+  const std::string& from = config_.compress.train.from;
+  if (large_file(config_, teacher_) != from) {
+    notes.push_back(fmt::format("{}: is not there; its copy {} is used", from, teacher_));
   }
   notes.push_back(feasible_text(space_));
   return notes;
@@ -131,19 +122,23 @@ bool BayesRun::propose(const train::Stages& stages) {
   return true;
 }
 
-/// Whether trials that are over took as long as the user gives them.
+/// Whether trials took as long as the user gives them. What a process that died left behind does
+/// not count: it would never be taken up again.
 bool BayesRun::is_time_up() const {
   const double limit = config_.budget_minutes * 60;
   if (limit == 0) return false;
+  const std::vector<int64_t> held = study_->held();
   std::vector<store::StoredTrial> trials = study_->trials();
-  std::erase_if(trials, [](const store::StoredTrial& trial) { return !trial.is_over(); });
+  std::erase_if(trials, [&](const store::StoredTrial& trial) {
+    return !trial.is_over() && !std::binary_search(held.begin(), held.end(), trial.number);
+  });
   return sum_of(trials, kSeconds) >= limit;
 }
 
 /// One that waits, or that a process left behind when it died. Nothing when all are over.
 std::optional<store::Claim> BayesRun::next_trial(const train::Stages& stages) {
   constexpr auto kPause = std::chrono::milliseconds(20);
-  const Heeding heeding(*study_, stages.stop);
+  const store::Heeding heeding(*study_, stages.stop);
   bool is_told = false;
   int64_t known_then = -1;  // trials that were over when there was nothing to propose
   while (true) {
@@ -188,7 +183,7 @@ void BayesRun::wait_for_others(const train::Stages& stages) const {
     const std::vector<int64_t> held = study_->held();
     return std::find_first_of(begun.begin(), begun.end(), held.begin(), held.end()) == begun.end();
   };
-  if (are_over()) return;
+  if (is_time_up() || are_over()) return;
   stages.note({fmt::format("waiting for other processes, which are at {}",
                            so_many(std::ssize(begun), "trial"))});
   while (!is_time_up() && !are_over()) {
@@ -246,7 +241,7 @@ Json BayesRun::join(const train::Stages& stages) {
   if (place_at(teacher_) != Place::kFile) {
     throw Error(ErrorKind::kData, teacher_ + ": the teacher of the search is not there");
   }
-  open_study(models::content_hash(models::load(teacher_).weights));
+  open_study(models::content_hash(models::load(teacher_).weights), stages);
   worth();  // refuses where the teacher is still being measured
   if (place_at(start()) != Place::kFile) {
     throw Error(ErrorKind::kData, start() +
@@ -279,7 +274,7 @@ void BayesRun::search(const train::Stages& stages, const WithHelpers& with_helpe
   }
   measure_baseline(stages);
   if (study_->tally().over < config_.trials) {
-    const Heeding heeding(*study_, stages.stop);
+    const store::Heeding heeding(*study_, stages.stop);
     study_->set_fact("best", nullptr);  // until all are over
   }
   try_networks(stages, with_helpers);

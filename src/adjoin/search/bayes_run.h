@@ -55,12 +55,12 @@ class BayesRun {
  private:
   // The large network, and the study that is about it: bayes_teacher.cc
   void begin_study(const train::Stages& stages);
-  std::string teacher_of_study() const;
+  std::string teacher_of_study(const train::Stages& stages) const;
   void train_teacher(const std::string& known, const train::Stages& stages);
   void take_teacher(const train::Stages& stages);
   void order_teacher(const train::Stages& stages);
   std::string start() const;
-  void open_study(const std::string& teacher_hash);
+  void open_study(const std::string& teacher_hash, const train::Stages& stages);
   void measure_baseline(const train::Stages& stages);
   Worth worth() const;
 
@@ -98,8 +98,8 @@ class BayesRun {
                                           const train::Stages& stages);
   std::optional<train::RunResult> trained(const store::StoredTrial& trial, Images images,
                                           const std::string& folder, const train::Stages& stages);
-  void claim_folder(const std::string& folder, const store::StoredTrial& trial,
-                    std::string_view kind, const train::Stages& stages);
+  std::string final_folder(int64_t trial) const;
+  void claim_folder(const std::string& folder, const Json& about, const train::Stages& stages);
   void keep_previous(const train::Stages& stages) const;
   void take_finalist(const store::StoredTrial& trial, const std::string& folder,
                      const train::Stages& stages);

@@ -30,11 +30,12 @@ double said_of(const char* what, Train train) {
 
 }  // namespace
 
-void BayesRun::open_study(const std::string& teacher_hash) {
+void BayesRun::open_study(const std::string& teacher_hash, const train::Stages& stages) {
   const Json about = study_about(config_, space_, teacher_hash);
   store::Study::Options options;
   options.before = usual_settings();
   options.free = final_fields();
+  options.stop = &stages.stop;
   options.before["images"] = about.at("images");  // nobody looked at them
   study_ = store::Study::open(study_file(), space_.large().name, about, options);
   check_facts(space_, *study_, study_file());
@@ -42,8 +43,8 @@ void BayesRun::open_study(const std::string& teacher_hash) {
 
 /// Names the weights of the teacher of a study that is there. A damaged study is refused; one of
 /// another network is when it is opened, with what differs.
-std::string BayesRun::teacher_of_study() const {
-  if (!store::Study::check(study_file())) return "";
+std::string BayesRun::teacher_of_study(const train::Stages& stages) const {
+  if (!store::Study::check(study_file(), &stages.stop)) return "";
   const store::Study study = store::Study::read(study_file());
   const Json about = study.about();
   if (about.value("network", Json()) == train::spec_hash(space_.large())) {
@@ -56,11 +57,11 @@ std::string BayesRun::teacher_of_study() const {
 /// The teacher is that of --from; one file of it is in the folder, the same for all processes.
 void BayesRun::take_teacher(const train::Stages& stages) {
   if (large_file(config_, teacher_) == teacher_) {  // all that is left of it
-    return open_study(models::content_hash(models::load(teacher_).weights));
+    return open_study(models::content_hash(models::load(teacher_).weights), stages);
   }
   const train::Job job = prepare_teacher(config_, stages.launch);
   const std::string hash = models::content_hash(job.start);
-  open_study(hash);
+  open_study(hash, stages);
   const bool is_there = place_at(teacher_) == Place::kFile &&
                         models::content_hash(models::load(teacher_).weights) == hash;
   if (is_there) return;
@@ -72,7 +73,7 @@ void BayesRun::take_teacher(const train::Stages& stages) {
 void BayesRun::train_teacher(const std::string& known, const train::Stages& stages) {
   const bool is_there = place_at(teacher_) == Place::kFile;
   if (!known.empty()) {  // what differs is said before hours of training
-    open_study(is_there ? models::content_hash(models::load(teacher_).weights) : known);
+    open_study(is_there ? models::content_hash(models::load(teacher_).weights) : known, stages);
     const bool is_timed = !study_->fact(kTeacherSeconds).is_null();
     const bool may_go_on = place_at(folder_ + "/teacher/last.ckpt") == Place::kFile;
     if (is_there && (is_timed || !may_go_on)) return;
@@ -84,12 +85,12 @@ void BayesRun::train_teacher(const std::string& known, const train::Stages& stag
   const double seconds = said_of("the teacher was trained", [&] {
     return stages.run(prepare_teacher(config_, stages.launch), folder_ + "/teacher").seconds;
   });
-  open_study(models::content_hash(models::load(teacher_).weights));
+  open_study(models::content_hash(models::load(teacher_).weights), stages);
   study_->set_fact(kTeacherSeconds, seconds);
 }
 
 void BayesRun::begin_study(const train::Stages& stages) {
-  const std::string known = teacher_of_study();  // before hours of training
+  const std::string known = teacher_of_study(stages);  // before hours of training
   if (known.empty() && place_at(trial_folder(0)) != Place::kNothing) {
     stages.note({study_file() + ": is not there, or empty; trials begin anew"});
   }
@@ -117,8 +118,15 @@ void BayesRun::order_teacher(const train::Stages& stages) {
                     "own; start another search in another --output");
   }
   const models::Model network = ordered(config_, teacher_, stages.launch);
+  const std::string hash = models::content_hash(network.weights);
+  if (study_->tally().trials > 0 && study_->fact(kOrdered) != hash) {
+    throw Error(ErrorKind::kData,
+                start() +
+                    ": is not the one that trials were slices of, and what the order is measured "
+                    "to be now is another; put that file back");
+  }
   models::save(start(), network.header, network.weights);
-  study_->set_fact(kOrdered, models::content_hash(network.weights));
+  study_->set_fact(kOrdered, hash);
 }
 
 /// How the large network does, where rewards look at it.

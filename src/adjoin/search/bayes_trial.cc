@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 
 #include "adjoin/core/place.h"
 #include "adjoin/core/table.h"
@@ -29,9 +28,8 @@ constexpr const char* kCheckpoint = "checkpoint";
 
 /// When a file was written; null where there is none.
 Json time_of(const std::string& path) {
-  std::error_code failure;
-  const auto time = std::filesystem::last_write_time(path, failure);
-  return failure ? Json() : Json(time.time_since_epoch().count());
+  const std::optional<int64_t> time = written_at(path);
+  return time ? Json(*time) : Json();
 }
 
 void remove_files(const std::string& folder, std::initializer_list<const char*> names) {
@@ -92,8 +90,8 @@ void BayesRun::run_trial(const store::Claim& claim, const train::Stages& stages)
   const std::string folder = trial_folder(trial.number);
   const std::string name = name_of(trial);
   const auto attempts = static_cast<int64_t>(number_of(trial.facts, kAttempts, name));
-  // What lies there before the first attempt is of another study.
-  if (attempts == 1) clear_folder(folder);
+  const bool is_new = !trial.facts.contains(kAttemptsThen);
+  if (is_new) clear_folder(folder);  // what lies there is of another study
   const Stopwatch watch;
   const auto fail = [&](const std::string& why) {
     const double before = number_of(trial.facts, kSeconds, name);
@@ -103,14 +101,20 @@ void BayesRun::run_trial(const store::Claim& claim, const train::Stages& stages)
   };
   const auto then = static_cast<int64_t>(number_of(trial.facts, kAttemptsThen, name));
   const Json checkpoint = time_of(folder + "/last.ckpt");
-  const bool is_new = !trial.facts.contains(kAttemptsThen);
   if (is_new || trial.facts.value(kCheckpoint, Json()) != checkpoint) {  // it came further
     study_->set_facts(trial.number, {{kAttemptsThen, attempts - 1}, {kCheckpoint, checkpoint}});
   } else if (attempts - then > kMostAttempts) {
     fail(fmt::format("its process ended {} times without another checkpoint", kMostAttempts));
     return clear_weights(folder);
   }
-  const auto forgive = [&] { study_->set_facts(trial.number, {{kAttemptsThen, attempts}}); };
+  const auto forgive = [&] {
+    const store::Heeding heeding(*study_, stages.stop);
+    try {
+      study_->set_facts(trial.number, {{kAttemptsThen, attempts}});
+    } catch (const Stopped&) {  // what ended the trial is what counts
+    } catch (const Error&) {
+    }
+  };
   try {
     train_trial(trial, stages);
   } catch (const Stopped&) {

@@ -94,8 +94,8 @@ std::optional<std::string> Statement::text(int column) const {
   return std::string(reinterpret_cast<const char*>(bytes), size);
 }
 
-Database::Database(const std::string& path, Mode mode, double wait_seconds)
-    : path_(path), wait_seconds_(wait_seconds) {
+Database::Database(const std::string& path, Mode mode, double wait_seconds, const StopSignal* stop)
+    : path_(path), wait_seconds_(wait_seconds), stop_(stop) {
   const Place place = place_at(path);
   if (path.empty()) throw Error(ErrorKind::kIo, "the name of a study's file is empty");
   if (place == Place::kFolder) throw Error(ErrorKind::kIo, path + ": is a folder, not a file");
@@ -139,8 +139,7 @@ void Database::open(int flags, const std::string& name) {
 int Database::keep_waiting(void* database, int count) {
   auto& self = *static_cast<Database*>(database);
   if (count == 0) self.waiting_ = {};
-  const bool is_stopped = self.stop_ != nullptr && self.stop_->received() != 0;
-  if (is_stopped || self.waiting_.seconds() > self.wait_seconds_) return 0;
+  if (self.is_stopped() || self.waiting_.seconds() > self.wait_seconds_) return 0;
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   return 1;
 }
@@ -202,7 +201,8 @@ void Database::use_log() const {
     const int code =
         sqlite3_exec(handle_.get(), "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr);
     if (code == SQLITE_OK) break;
-    if ((code & 0xff) != SQLITE_BUSY || watch.seconds() > wait_seconds_) fail(code);
+    const bool is_waiting = !is_stopped() && watch.seconds() <= wait_seconds_;
+    if ((code & 0xff) != SQLITE_BUSY || !is_waiting) fail(code);
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }
@@ -234,7 +234,7 @@ void Database::fail(int code) const {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:
-      if (stop_ != nullptr && stop_->received() != 0) throw Stopped{stop_->received()};
+      if (is_stopped()) throw Stopped{stop_->received()};
       throw_io(fmt::format("is locked by another program; waited {:g} s", wait_seconds_));
       break;
     case SQLITE_FULL: throw_io("cannot be written: the disk is full"); break;

@@ -53,7 +53,9 @@ class Database {
 
   /// Opens the file, or makes an empty one for kWrite. Error(kData) when it is no SQLite file: it
   /// is left as it is. The longest wait for other programs is `wait_seconds`.
-  Database(const std::string& path, Mode mode, double wait_seconds);
+  /// `stop`: as for `heed`.
+  Database(const std::string& path, Mode mode, double wait_seconds,
+           const StopSignal* stop = nullptr);
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
   ~Database();
@@ -103,6 +105,7 @@ class Database {
   friend class Transaction;
 
   void open(int flags, const std::string& name);
+  bool is_stopped() const { return stop_ != nullptr && stop_->received() != 0; }
   static int keep_waiting(void* database, int count);
   /// Whether SQLite can read it at all, as a file that has nobody else.
   void open_to_read();
@@ -113,8 +116,8 @@ class Database {
   };
   std::string path_;
   double wait_seconds_;
+  const StopSignal* stop_;
   Stopwatch waiting_;
-  const StopSignal* stop_ = nullptr;
   std::unique_ptr<sqlite3, Close> handle_;
 };
 

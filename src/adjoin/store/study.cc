@@ -80,9 +80,9 @@ Study::~Study() = default;
 Study Study::open(const std::string& path, const std::string& name, const Json& about,
                   const Options& options) {
   check_object(about);
-  auto connection =
-      std::make_unique<Connection>(path, Database::Mode::kWrite, options.wait_seconds);
-  const Database& database = connection->database;
+  auto connection = std::make_unique<Connection>(path, Database::Mode::kWrite, options.wait_seconds,
+                                                 options.stop);
+  Database& database = connection->database;
   if (!has_tables(database)) {
     Transaction change(database);
     if (!has_tables(database)) {  // nobody else was first
@@ -97,12 +97,13 @@ Study Study::open(const std::string& path, const std::string& name, const Json& 
   connection->check_about(about, options);
   database.leave_log(false);
   database.use_log();
+  database.heed(nullptr);
   return Study(std::move(connection));
 }
 
-bool Study::check(const std::string& path) {
+bool Study::check(const std::string& path, const StopSignal* stop) {
   if (place_at(path) == Place::kNothing) return false;
-  const Database database(path, Database::Mode::kWrite, Options{}.wait_seconds);
+  const Database database(path, Database::Mode::kWrite, Options{}.wait_seconds, stop);
   if (!has_tables(database)) return false;
   find_study(database);
   return true;

@@ -95,7 +95,8 @@ void check_path(const std::string& path);
 class Study {
  public:
   struct Options {
-    double wait_seconds = 30;  ///< for others that write
+    double wait_seconds = 30;          ///< for others that write
+    const StopSignal* stop = nullptr;  ///< ends the wait while the study is opened, with Stopped
     /// What keys of `about` meant before studies had them.
     Json before = Json::object();
     /// Keys that studies had, and that may differ.
@@ -115,7 +116,7 @@ class Study {
 
   /// Whether there is one; not where its beginning was cut off. The errors that `open` has for a
   /// file that is damaged or something else.
-  static bool check(const std::string& path);
+  static bool check(const std::string& path, const StopSignal* stop = nullptr);
 
   /// One that is there, also while others write. Nothing can be changed through it. The same
   /// errors.
@@ -152,9 +153,6 @@ class Study {
   /// Trials that are not over and that a process holds, by number.
   std::vector<int64_t> held() const;
 
-  /// From now on a signal ends every wait for others that write, with Stopped; nullptr: none does.
-  void heed(const StopSignal* stop);
-
   /// What came of an epoch of a trial: its reward so far, and facts that are new or different. An
   /// epoch that is reported again replaces what was said.
   void report(int64_t number, int64_t epoch, double reward, const Json& facts);
@@ -167,9 +165,24 @@ class Study {
   void set_facts(const std::vector<std::pair<int64_t, Json>>& facts);
 
  private:
+  friend class Heeding;
   struct Connection;
   explicit Study(std::unique_ptr<Connection> connection);
+  void heed(const StopSignal* stop);
+
   std::unique_ptr<Connection> connection_;
+};
+
+/// While it lives, a signal ends every wait for others that write to the study, with Stopped.
+class Heeding {
+ public:
+  Heeding(Study& study, const StopSignal& stop) : study_(study) { study_.heed(&stop); }
+  ~Heeding() { study_.heed(nullptr); }
+  Heeding(const Heeding&) = delete;
+  Heeding& operator=(const Heeding&) = delete;
+
+ private:
+  Study& study_;
 };
 
 }  // namespace adjoin::store

@@ -19,8 +19,9 @@ std::string_view name_of(TrialState state);  ///< as Optuna writes it
 std::string dump(const Json& value);         ///< in one line
 
 struct Study::Connection {
-  Connection(const std::string& path, Database::Mode mode, double wait_seconds)
-      : database(path, mode, wait_seconds), is_read_only(mode == Database::Mode::kRead) {}
+  Connection(const std::string& path, Database::Mode mode, double wait_seconds,
+             const StopSignal* stop = nullptr)
+      : database(path, mode, wait_seconds, stop), is_read_only(mode == Database::Mode::kRead) {}
 
   void check_writable() const {
     if (is_read_only) {

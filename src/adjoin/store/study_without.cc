@@ -30,7 +30,7 @@ Study Study::open(const std::string& /*path*/, const std::string& /*name*/, cons
                   const Options& /*options*/) {
   refuse();
 }
-bool Study::check(const std::string& /*path*/) { refuse(); }
+bool Study::check(const std::string& /*path*/, const StopSignal* /*stop*/) { refuse(); }
 Study Study::read(const std::string& /*path*/) { refuse(); }
 Json Study::about() const { refuse(); }
 Json Study::fact(const std::string& /*name*/) const { refuse(); }
