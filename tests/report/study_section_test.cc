@@ -94,6 +94,20 @@ TEST(StudySectionTest, WithoutAChosenOneTheBestCompleteTrialIsTheBestSoFar) {
                        "is complete with a reward."));
 }
 
+TEST(StudySectionTest, WhatCameAfterTheChoiceOfTheWinnerIsSaid) {
+  const std::vector<StoredTrial> trials = {trial(0, 0.5, {}), trial(1, 0.75, {})};
+  const auto said = [&](const StudyFacts& facts) {
+    std::vector<std::string> problems;
+    study_view(trials, facts, std::nullopt, problems);
+    return problems;
+  };
+  EXPECT_TRUE(said({{}, 1, {}, 2, {{"trial", 1}}}).empty());
+  const auto one = said({{}, 1, {}, 1, {{"trial", 0}}});
+  ASSERT_EQ(one.size(), 2U);
+  EXPECT_TRUE(one[0].starts_with("1 trial ended after the winner was chosen")) << one[0];
+  EXPECT_TRUE(one[1].starts_with("The networks here are of trial 0; trial 1,")) << one[1];
+}
+
 TEST(StudySectionTest, TheLineOfTheBestRisesInSteps) {
   const std::string page =
       study_section(view_of({trial(0, 1, {}), trial(1, 0, {}), trial(2, 2, {}), trial(3, 1, {})}));
