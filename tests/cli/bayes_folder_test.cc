@@ -55,6 +55,53 @@ TEST(BayesFolderTest, WhatWasTrainedStaysKnownWithoutAnotherTraining) {
   EXPECT_EQ(moved.at("small").at("top1"), first.at("small").at("top1"));
 }
 
+TEST(BayesFolderTest, WhatIsNoLongerThereIsNotWhatWasTrained) {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  const Json first = result_of(brief(run));
+  const Words again = {"search", "--resume", "--output", run, "--no-retrain"};
+  const std::string small = run + "/small.safetensors";
+  const std::string bytes = read_file(small);
+  const std::string known = read_file(run + "/result.json");
+  for (const auto& [part, wrong] :
+       std::vector<std::pair<const char*, Json>>{{"/small/top1", "x"},
+                                                 {"/large", 3},
+                                                 {"/small/file", 3},
+                                                 {"/seconds", "x"},
+                                                 {"/finalists", {{{"trial", "x"}}}}}) {
+    Json changed = parse_json(known, "result.json");
+    changed[Json::json_pointer(part)] = wrong;
+    std::ofstream(run + "/result.json") << changed;
+    EXPECT_FALSE(result_of(again).at("small").contains("file")) << part;
+  }
+  std::ofstream(run + "/result.json") << known;
+  std::filesystem::remove(small);
+  const ProgramResult missing = adjoin(again);
+  EXPECT_EQ(missing.exit_code, 0) << missing.err;
+  EXPECT_TRUE(contains(missing.err, small + ": is not there; --retrain makes it again"));
+  EXPECT_EQ(result_of({"search", "--resume", "--output", run, "--retrain"}).at("small").at("top1"),
+            first.at("small").at("top1"));
+  EXPECT_EQ(read_file(small), bytes);
+}
+
+TEST(BayesFolderTest, SettingsOfAResumedSearchCountFromTheFirstStepOfItsTeacher) {
+  const TempFolder folder;
+  const std::string run = folder / "run";
+  const Words same = {"--resume", "--epochs", "50", "--no-retrain"};
+  for (const char* trials : {"2", "3"}) {
+    Words args = brief(run, same);
+    args.insert(args.end(), {"--trials", trials});
+    const int64_t before = log_lines(run + "/teacher");
+    RunningProgram program(ADJOIN_BINARY, args);
+    ASSERT_TRUE(wait_until(program, [&] { return log_lines(run + "/teacher") > before + 2; }))
+        << program.wait().err;
+    program.signal(SIGTERM);
+    EXPECT_EQ(program.wait().exit_code, 143);
+  }
+  expect_refusal(brief(run, {"--resume", "--epochs", "51"}), kUsage, {"epochs", "51", "50"});
+  EXPECT_EQ(result_of({"search", "--resume", "--output", run}).at("trials"), 3);
+}
+
 TEST(BayesFolderTest, HowWhatWasFoundIsTrainedMayChange) {
   const TempFolder folder;
   const std::string run = folder / "run";

@@ -2,6 +2,7 @@
 #include "adjoin/io/onnx/export.h"
 
 #include <filesystem>
+#include <iterator>
 
 #include "adjoin/spec/catalog.h"
 #include "cli/commands.h"
@@ -63,6 +64,27 @@ TEST_F(ExportTest, LeavesNothingBehindWhenItIsInterrupted) {
   program.signal(SIGINT);
   EXPECT_EQ(program.wait().exit_code, 128 + SIGINT);
   EXPECT_TRUE(is_empty());
+}
+
+TEST_F(ExportTest, ClearsWhatAKilledOneLeftAndKeepsOthersOut) {
+  const std::string place = folder / "place";
+  const std::string out = place + "/model.onnx";
+  std::filesystem::create_directory(place);
+  const auto files = [&] { return std::distance(std::filesystem::directory_iterator(place), {}); };
+  const Words args = {"export", "deit_tiny_patch16_224", out};
+  RunningProgram killed(ADJOIN_BINARY, args);
+  const auto all_files = [&] {
+    return std::distance(std::filesystem::recursive_directory_iterator(place), {});
+  };
+  while (all_files() < 2 && !killed.is_over()) usleep(1000);  // its own folder, and something in it
+  killed.signal(SIGSTOP);
+  expect_refused(3, {out, "another program is writing it"}, args);
+  killed.signal(SIGKILL);
+  killed.wait();
+  EXPECT_EQ(files(), 1) << "what it was at";
+  result_of(args);
+  EXPECT_EQ(files(), 1);
+  EXPECT_FALSE(read_file(out).empty());
 }
 
 TEST_F(ExportTest, SaysWhatIsWrong) {

@@ -1,6 +1,7 @@
 // What reports say of runs: the numbers of the log, whatever else is missing or damaged.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -103,6 +104,16 @@ TEST_F(ReportTest, ThePageShowsThem) {
                     "adjoin compress --config", "alpha: [2]", "Grey: other runs"});
   EXPECT_FALSE(contains(text, "http://") || contains(text, "https://")) << "needs no network";
   EXPECT_FALSE(contains(text, "<script")) << "needs no script";
+}
+
+TEST_F(ReportTest, NothingBesideARunHoldsItsPageUp) {
+  write_run("run");
+  for (const char* other : {"pipe", "folder"}) std::filesystem::create_directories(folder / other);
+  ASSERT_EQ(mkfifo((folder / "pipe/log.jsonl").c_str(), 0666), 0);
+  std::filesystem::create_directories(folder / "folder/log.jsonl");
+  EXPECT_TRUE(runs_beside(folder / "run").empty());
+  EXPECT_TRUE(write_report(folder / "run").problems.empty());
+  EXPECT_TRUE(contains(read_run(folder / "pipe").problems.at(1), "There is no log.jsonl"));
 }
 
 TEST_F(ReportTest, PartsOfASearchAreWhatTheirLogSaysNotItsConfig) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "adjoin/search/candidate.h"
 #include "adjoin/spec/architecture.h"
 #include "search/search_support.h"
@@ -61,13 +63,16 @@ TEST(TrialBookTest, TellsWhatIsKnownFromWhatIsNot) {
 }
 
 TEST(TrialBookTest, FactsThatNoSearchWritesAreRefusedWithTheFile) {
-  const Exploration space = exploration(config_of("vit_mini_28"));
+  SearchConfig config = config_of("vit_mini_28");
+  config.target_macs = "0.5x";
+  const Exploration space = exploration(config);
+  Rng rng(2);
   const auto refused = [&](const auto& damage, const std::vector<std::string_view>& parts) {
     const TempFolder folder;
     const std::string file = folder / "study.db";
     store::Study study = store::Study::open(file, "x", Json::object());
     study.set_fact("teacher", {{"top1", 50.0}, {"losses", {1.0}}});
-    study.add(0, {proposal_of(space, space.whole(), Proposer::kRandom, 0)});
+    study.add(0, {proposal_of(space, *space.drawn(rng), Proposer::kRandom, 0)});
     check_facts(space, study, file);
     damage(study);
     try {
@@ -87,6 +92,31 @@ TEST(TrialBookTest, FactsThatNoSearchWritesAreRefusedWithTheFile) {
   }
   for (const char* fact : {"losses", "tops", "latency"}) {
     refused([&](store::Study& study) { study.set_facts(0, {{fact, 3}}); }, {"trial 0", fact});
+  }
+  for (const char* fact : {"attempts", "attempts_then"}) {
+    for (const Json& wrong : {Json(-5), Json(1.5), Json(1e308), Json(1'000'000'000'000)}) {
+      refused(
+          [&](store::Study& study) {
+            study.set_facts(0, {{fact, wrong}});
+          },
+          {"trial 0", fact, "a count"});
+    }
+  }
+  for (const char* fact : {"macs", "params"}) {
+    refused(
+        [&](store::Study& study) {
+          study.set_facts(0, {{fact, 5}});
+        },
+        {"trial 0", "its architecture"});
+  }
+  refused(
+      [&](store::Study& study) {
+        study.set_facts(0, proposal_of(space, space.whole(), Proposer::kRandom, 0).facts);
+      },
+      {"trial 0", "above the target"});
+  for (const auto state : {store::TrialState::kComplete, store::TrialState::kPruned}) {
+    refused([&](store::Study& study) { study.finish(0, state, NAN, Json::object()); },
+            {"trial 0", "no reward"});
   }
   Choice none = space.whole();
   for (BlockChoice& block : none.blocks) block.keep = false;

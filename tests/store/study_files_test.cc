@@ -236,6 +236,11 @@ TEST_F(StudyFilesTest, WhatItIsAboutIsCheckedToo) {
   expect_error(ErrorKind::kData, {path_, "not text"}, [&] { Study::read(path_).about(); });
   run_sql(path_, "UPDATE study_user_attributes SET value_json = '[' WHERE key = 'best'");
   expect_error(ErrorKind::kData, {path_, "best"}, [&] { Study::read(path_).fact("best"); });
+  run_sql(path_, "UPDATE study_user_attributes SET value_json = '1' WHERE key = 'about.seed'");
+  expect_error(ErrorKind::kData, {path_, "best"}, [&] { Study::read(path_).facts(); });
+  run_sql(path_, "UPDATE study_user_attributes SET value_json = '2' WHERE key = 'best'");
+  EXPECT_EQ(Study::read(path_).facts().at("best"), 2);
+  EXPECT_EQ(Study::read(path_).facts().at("about.seed"), 1);
 }
 
 TEST_F(StudyFilesTest, AttemptsThatAreNoNumberAreRefusedAndTheTrialIsLetGo) {

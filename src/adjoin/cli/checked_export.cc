@@ -1,16 +1,19 @@
 #include "adjoin/cli/checked_export.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
 #include "adjoin/cli/run_command.h"
 #include "adjoin/core/atomic_file.h"
 #include "adjoin/core/error.h"
+#include "adjoin/core/hash.h"
 #include "adjoin/data/transform.h"
 #include "adjoin/models/forward.h"
 #include "adjoin/models/onnx_run.h"
@@ -61,21 +64,25 @@ Comparison compare(const std::string& path, const models::Model& model, bool has
 }
 
 /// A folder beside a file to come, gone when the object is: what is checked there and then moved
-/// replaces an older file only when it is good.
+/// replaces an older file only when it is good. One a file: what a process that was killed left in
+/// it is cleared by the next.
 class Workshop {
  public:
   explicit Workshop(const std::string& path) : target_(path) {
     for (const char* ending : {"", ".data"}) AtomicFile(path + ending);  // refuses what is no file
-    std::string name = (target_.parent_path() / ".adjoin-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) {
-      throw Error(ErrorKind::kIo,
-                  fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+    // The name leaves out that of the file, which may be as long as names can be.
+    folder_ = target_.parent_path() /
+              fmt::format(".adjoin-export-{:016x}", fnv1a(target_.filename().string()));
+    while (!take()) {
     }
-    folder_ = name;
+    for (const auto& left : std::filesystem::directory_iterator(folder_)) {
+      std::filesystem::remove_all(left.path());
+    }
   }
   ~Workshop() {
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
+    ::close(lock_);
   }
   Workshop(const Workshop&) = delete;
   Workshop& operator=(const Workshop&) = delete;
@@ -104,8 +111,33 @@ class Workshop {
   }
 
  private:
+  [[noreturn]] void refuse() const {
+    throw Error(ErrorKind::kIo,
+                fmt::format("{}: cannot be written: {}", target_.string(), std::strerror(errno)));
+  }
+
+  /// Whether the folder is there and ours; not where its last owner took it away meanwhile.
+  bool take() {
+    if (::mkdir(folder_.c_str(), 0777) != 0 && errno != EEXIST) refuse();
+    lock_ = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);  // NOLINT
+    if (lock_ < 0 && errno != ENOENT) refuse();
+    if (lock_ < 0) return false;
+    // Some file systems have no locks: then it is ours.
+    if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      ::close(lock_);
+      throw Error(ErrorKind::kIo, target_.string() + ": another program is writing it");
+    }
+    struct stat ours {};
+    struct stat there {};
+    const bool is_there = ::fstat(lock_, &ours) == 0 && ::stat(folder_.c_str(), &there) == 0 &&
+                          ours.st_ino == there.st_ino;
+    if (!is_there) ::close(lock_);
+    return is_there;
+  }
+
   std::filesystem::path target_;
   std::filesystem::path folder_;
+  int lock_ = -1;
 };
 
 }  // namespace

@@ -205,6 +205,11 @@ bool is_begun(const std::string& folder) {
 
 Json saved_config(const std::string& folder, std::string_view verb) {
   const std::string file = folder + "/config.yaml";
+  if (place_at(file) == Place::kNothing) {
+    throw Error(ErrorKind::kData, file +
+                                      ": is not there; it must say how the run there began. Put "
+                                      "it back, or choose another --output");
+  }
   Json config = read_yaml_file(file);
   if (!config.is_object()) {
     throw Error(ErrorKind::kData, file + ": is empty; it must say how the run there began");

@@ -287,7 +287,12 @@ Report write_report(const std::string& folder) {
   RunView run = read_run(folder);
   const std::optional<SearchView> search = read_search(run, run.problems);
   std::vector<RunView> others;
-  for (const std::string& other : runs_beside(folder)) others.push_back(read_run(other));
+  for (const std::string& other : runs_beside(folder)) {
+    try {
+      others.push_back(read_run(other));
+    } catch (const Error&) {  // it was removed meanwhile
+    }
+  }
   std::string path = folder + "/report.html";
   AtomicFile file(path);
   file.write(html_report(run, others, search));

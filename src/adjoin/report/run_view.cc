@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "adjoin/core/error.h"
+#include "adjoin/core/place.h"
 #include "adjoin/core/table.h"
 #include "adjoin/core/yaml.h"
 #include "adjoin/cost/cost.h"
@@ -72,8 +73,10 @@ class Reader {
   }
 
   void read_log() {
-    std::ifstream log(path("log.jsonl"));
-    if (!log) return say("There is no log.jsonl: nothing was trained here, or it was removed.");
+    std::ifstream log;
+    if (place_at(path("log.jsonl")) == Place::kFile) log.open(path("log.jsonl"));  // no pipe
+    if (!log.is_open())
+      return say("There is no log.jsonl: nothing was trained here, or it was removed.");
     int64_t number = 0;
     std::vector<int64_t> damaged;
     InspectionLog inspections;
@@ -285,7 +288,7 @@ std::vector<std::string> runs_beside(const std::string& folder) {
   std::error_code failure;
   const fs::path here = fs::weakly_canonical(folder, failure);
   for (const auto& entry : fs::directory_iterator(here.parent_path(), failure)) {
-    if (entry.path() != here && fs::exists(entry.path() / "log.jsonl", failure)) {
+    if (entry.path() != here && place_at(entry.path() / "log.jsonl") == Place::kFile) {
       found.push_back(entry.path().string());
     }
   }

@@ -29,6 +29,7 @@ constexpr const char* kFailures = "final_failures";
 constexpr const char* kSearchSeconds = "search_seconds";
 
 /// In a run folder.
+constexpr const char* kLarge = "/large.safetensors";
 constexpr const char* kSmall = "/small.safetensors";
 
 /// How many trials have come to what.
@@ -49,12 +50,17 @@ bool is_trained(const Json& result) {
   if (!result.is_object()) return false;
   const auto is_network = [&](const char* name) {
     const Json network = result.value(name, Json());
-    return network.is_object() && network.contains("file");
+    const auto has_number = [&](const char* what) {
+      return network.value(what, Json()).is_number();
+    };
+    return network.is_object() && network.value("file", Json()).is_string() && has_number("top1") &&
+           has_number("macs") && has_number("params");
   };
   const auto is_number = [&](const char* name) { return result.value(name, Json()).is_number(); };
   const Json finalists = result.value("finalists", Json::array());
   const auto is_trial = [](const Json& one) {
-    return one.is_object() && one.value("trial", Json()).is_number_integer();
+    return one.is_object() && one.value("trial", Json()).is_number_integer() &&
+           one.value("top1_set_aside", Json()).is_number();
   };
   return is_network("large") && is_network("small") && is_number("seconds") &&
          is_number(kSearchSeconds) && finalists.is_array() &&
@@ -176,21 +182,27 @@ Json BayesRun::untrained(const store::StoredTrial& best, const train::Stages& st
   const std::string file = folder_ + "/result.json";
   const Json before = place_at(file) == Place::kFile ? read_json_file(file) : Json();
   if (!is_trained(before) || before.value("best", Json()) != best.number) return result;
+  // The folder may have been moved.
+  const auto then = before.at("large").at("file").get<std::string>();
+  const std::string large = then.ends_with(kLarge) ? folder_ + kLarge : teacher_;
+  for (const std::string& network : {large, folder_ + kSmall}) {
+    if (place_at(network) == Place::kFile) continue;
+    stages.note({fmt::format("{}: is not there; --retrain makes it again", network)});
+    return result;
+  }
   for (const char* part : {"large", "small", "finalists", "epochs"}) {
     if (before.contains(part)) result[part] = before.at(part);
   }
-  const auto seconds = [](const Json& of, const char* name) { return of.at(name).get<double>(); };
-  const double since = seconds(result, kSearchSeconds) - seconds(before, kSearchSeconds);
-  result["seconds"] = seconds(before, "seconds") + since;
-  // The folder may have been moved.
+  result["large"]["file"] = large;
   result["small"]["file"] = folder_ + kSmall;
-  const std::string own = folder_ + "/large.safetensors";
-  result["large"]["file"] = place_at(own) == Place::kFile ? own : teacher_;
   if (result.contains("finalists")) {
     for (Json& one : result["finalists"]) {
       one["file"] = final_folder(one.at("trial").get<int64_t>()) + kSmall;
     }
   }
+  const auto seconds = [](const Json& of, const char* name) { return of.at(name).get<double>(); };
+  const double since = seconds(result, kSearchSeconds) - seconds(before, kSearchSeconds);
+  result["seconds"] = seconds(before, "seconds") + since;
   return result;
 }
 
@@ -202,8 +214,7 @@ void BayesRun::keep_previous(const train::Stages& stages) const {
   const auto previous = [&] { return fmt::format("{}/previous/{}", folder_, number); };
   while (place_at(previous() + kSmall) == Place::kFile) ++number;
   make_folders(previous());
-  for (const char* name :
-       {"/large.safetensors", "/small.onnx", "/summary.csv", "/result.json", kSmall}) {
+  for (const char* name : {kLarge, "/small.onnx", "/summary.csv", "/result.json", kSmall}) {
     if (place_at(folder_ + name) != Place::kFile) continue;
     const std::string to = previous() + name;
     if (std::rename((folder_ + name).c_str(), to.c_str()) != 0) {
@@ -298,7 +309,7 @@ std::optional<Json> BayesRun::train_best(const std::vector<store::StoredTrial>& 
                                judged(config_, path, JudgedBy::kValidation, stages.launch), path);
   };
   const bool is_adjoined = config_.bayes.final_training == FinalTraining::kAdjoined;
-  result["large"] = network(is_adjoined ? folder_ + "/large.safetensors" : teacher_);
+  result["large"] = network(is_adjoined ? folder_ + kLarge : teacher_);
   result["small"] = network(folder_ + kSmall);
   result["epochs"] = winner->epochs;
   result["seconds"] = result["seconds"].get<double>() + winner->seconds;
@@ -309,7 +320,7 @@ std::optional<Json> BayesRun::train_best(const std::vector<store::StoredTrial>& 
 void BayesRun::take_finalist(const store::StoredTrial& trial, const std::string& folder,
                              const train::Stages& stages) {
   claim_folder(folder_, {{"trial", trial.number}, {"training", final_kind()}}, stages);
-  for (const char* name : {"/large.safetensors", kSmall}) {
+  for (const char* name : {kLarge, kSmall}) {
     if (place_at(folder + name) != Place::kFile) continue;
     const models::Model won = models::load(folder + name);
     models::save(folder_ + name, won.header, won.weights);

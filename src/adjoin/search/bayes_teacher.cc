@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <functional>
+#include <memory>
+#include <utility>
 
 #include "adjoin/core/place.h"
 #include "adjoin/core/table.h"
@@ -16,6 +19,18 @@ constexpr const char* kBaseline = "baseline";
 
 /// A fact of the study: the weights of the file `start`.
 constexpr const char* kOrdered = "ordered";
+
+/// Acts once a training is under way: what it was begun with is good.
+class AtFirstStep : public train::Observer {
+ public:
+  explicit AtFirstStep(std::function<void()> act) : act_(std::move(act)) {}
+  void on_step(const train::Position& /*position*/) override {
+    if (const auto act = std::exchange(act_, nullptr)) act();
+  }
+
+ private:
+  std::function<void()> act_;
+};
 
 /// What a training gives; where it has no end, the error says which one it was.
 template <class Train>
@@ -83,7 +98,9 @@ void BayesRun::train_teacher(const std::string& known, const train::Stages& stag
                                : "the teacher of the study is not there: it is trained again"});
   }
   const double seconds = said_of("the teacher was trained", [&] {
-    return stages.run(prepare_teacher(config_, stages.launch), folder_ + "/teacher").seconds;
+    train::Job job = prepare_teacher(config_, stages.launch);
+    job.observers.push_back(std::make_shared<AtFirstStep>([this] { write_config(); }));
+    return stages.run(std::move(job), folder_ + "/teacher").seconds;
   });
   open_study(models::content_hash(models::load(teacher_).weights), stages);
   study_->set_fact(kTeacherSeconds, seconds);

@@ -203,10 +203,9 @@ std::optional<Choice> Exploration::changed(const Choice& choice, Rng& rng) const
 std::string feasible_text(const Exploration& space) {
   const Price least = space.least();
   const Price most = space.price(space.whole());
-  const auto text = [](int64_t amount) { return short_count(static_cast<double>(amount)); };
   return fmt::format("{} with blocks removed: {} to {} MACs, {} to {} parameters",
-                     space.large().name, text(least.macs), text(most.macs), text(least.params),
-                     text(most.params));
+                     space.large().name, with_commas(least.macs), with_commas(most.macs),
+                     with_commas(least.params), with_commas(most.params));
 }
 
 void check_feasible(const Exploration& space) {
@@ -215,8 +214,7 @@ void check_feasible(const Exploration& space) {
     if (!limit || *limit < all) return;
     throw Error(ErrorKind::kUsage,
                 fmt::format("{}: {} is not below the {} of the large network; {}", flag,
-                            short_count(static_cast<double>(*limit)),
-                            short_count(static_cast<double>(all)), feasible_text(space)));
+                            with_commas(*limit), with_commas(all), feasible_text(space)));
   };
   check_below("--target-macs", space.limits().macs, large.macs);
   check_below("--target-params or --target-bytes", space.limits().params, large.params);
@@ -227,7 +225,7 @@ void check_feasible(const Exploration& space) {
   const bool is_macs = limits.macs && *limits.macs < least.macs;
   const bool is_params = limits.params && *limits.params < least.params;
   const auto flag = [](const char* name, int64_t limit) {
-    return fmt::format("{} of {}", name, short_count(static_cast<double>(limit)));
+    return fmt::format("{} of {}", name, with_commas(limit));
   };
   const std::string wanted =
       is_macs     ? flag("--target-macs", *limits.macs)

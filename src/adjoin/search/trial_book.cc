@@ -55,6 +55,50 @@ std::vector<store::Parameter> parameters_of(const Exploration& space, const Choi
               fmt::format("{}: \"{}\" is not {}; the study is damaged", owner, name, wanted));
 }
 
+/// Error(kData) where a fact is known and no count.
+void check_count(const Json& facts, const char* name, const std::string& owner) {
+  constexpr int64_t kMost = 1'000'000'000;
+  const Json value = facts.value(name, Json(0));
+  if (!value.is_number_integer() || value < 0 || value > kMost) refuse_fact(owner, name, "a count");
+}
+
+/// A network that the search would try, at the price that it has.
+void check_network(const Exploration& space, const store::StoredTrial& trial) {
+  const std::string name = name_of(trial);
+  const Choice choice = choice_of(space, trial);
+  try {
+    derive(space.large(), choice, Geometry::kKept);
+  } catch (const Error& error) {
+    throw Error(ErrorKind::kData, fmt::format("{}: {}", name, error.what()));
+  }
+  const Price price = space.price(choice);
+  const Json macs = trial.facts.value("macs", Json());
+  const Json params = trial.facts.value("params", Json());
+  if (macs != price.macs || params != price.params) {
+    throw Error(ErrorKind::kData,
+                fmt::format("{}: costs {} macs and {} params, but its architecture {} and {}; the "
+                            "study is damaged",
+                            name, macs.dump(), params.dump(), price.macs, price.params));
+  }
+  if (!space.is_affordable(choice)) {
+    throw Error(ErrorKind::kData, name + ": is above the target; the study is damaged");
+  }
+}
+
+void check_trial(const Exploration& space, const store::StoredTrial& trial) {
+  const std::string name = name_of(trial);
+  check_network(space, trial);
+  for (const char* fact : {"seconds", "proposal_seconds", "top1"}) {
+    number_of(trial.facts, fact, name);
+  }
+  for (const char* fact : {"attempts", "attempts_then"}) check_count(trial.facts, fact, name);
+  for (const char* fact : {"losses", "tops", "latency"}) numbers_of(trial.facts, fact, name);
+  const bool has_reward = trial.reward && std::isfinite(*trial.reward);
+  if (trial.is_over() && trial.state != store::TrialState::kFailed && !has_reward) {
+    throw Error(ErrorKind::kData, name + ": is over, but has no reward; the study is damaged");
+  }
+}
+
 /// What a user can say and no study may change.
 Json settings(const SearchConfig& config) {
   Json kept = Json::object();
@@ -136,7 +180,7 @@ Choice choice_of(const Exploration& space, const store::StoredTrial& trial) {
 }
 
 void check_facts(const Exploration& space, const store::Study& study, const std::string& path) {
-  const Json teacher = study.fact("teacher");
+  const Json teacher = study.facts().value("teacher", Json());
   const std::vector<store::StoredTrial> trials = study.trials();
   try {
     const char* const owner = "the teacher of the study";
@@ -145,20 +189,7 @@ void check_facts(const Exploration& space, const store::Study& study, const std:
       number_of(teacher, "top1", owner);
       numbers_of(teacher, "losses", owner);
     }
-    for (const store::StoredTrial& trial : trials) {
-      const std::string name = name_of(trial);
-      const Choice choice = choice_of(space, trial);
-      try {
-        derive(space.large(), choice, Geometry::kKept);
-      } catch (const Error& error) {
-        throw Error(ErrorKind::kData, fmt::format("{}: {}", name, error.what()));
-      }
-      for (const char* fact :
-           {"seconds", "proposal_seconds", "attempts", "attempts_then", "top1"}) {
-        number_of(trial.facts, fact, name);
-      }
-      for (const char* fact : {"losses", "tops", "latency"}) numbers_of(trial.facts, fact, name);
-    }
+    for (const store::StoredTrial& trial : trials) check_trial(space, trial);
   } catch (const Error& error) {
     throw Error(ErrorKind::kData, fmt::format("{}: {}", path, error.what()));
   }

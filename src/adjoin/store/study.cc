@@ -118,6 +118,8 @@ Study Study::read(const std::string& path) {
 
 Json Study::about() const { return connection_->attributes(kAboutPrefix); }
 
+Json Study::facts() const { return connection_->attributes(""); }
+
 Json Study::fact(const std::string& name) const {
   Statement row = connection_->database.query(
       "SELECT value_json FROM study_user_attributes WHERE study_id = ? AND key = ?",

@@ -131,6 +131,8 @@ class Study {
   /// What is known of the study as a whole, by name; null where nothing is. The same tables as
   /// `about`, under other names.
   Json fact(const std::string& name) const;
+  /// All of it, `about` included. Error(kData) where any cannot be read.
+  Json facts() const;
   void set_fact(const std::string& name, const Json& value);
 
   /// By number.

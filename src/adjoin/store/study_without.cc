@@ -34,6 +34,7 @@ bool Study::check(const std::string& /*path*/, const StopSignal* /*stop*/) { ref
 Study Study::read(const std::string& /*path*/) { refuse(); }
 Json Study::about() const { refuse(); }
 Json Study::fact(const std::string& /*name*/) const { refuse(); }
+Json Study::facts() const { refuse(); }
 void Study::set_fact(const std::string& /*name*/, const Json& /*value*/) { refuse(); }
 std::vector<StoredTrial> Study::trials() const { refuse(); }
 Tally Study::tally() const { refuse(); }
