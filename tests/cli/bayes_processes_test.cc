@@ -188,14 +188,13 @@ TEST(BayesProcessesTest, AreWaitedForBeyondTheTrialsThatAreWanted) {
   RunningProgram again(ADJOIN_BINARY, few);
   const auto is_over = [&] { return store::Study::read(run + "/study.db").tally().over > 0; };
   ASSERT_TRUE(wait_until(again, is_over)) << again.wait().err;
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // most likely it waits by now
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  EXPECT_FALSE(again.is_over()) << "it waits";
   joined.signal(SIGCONT);
   const ProgramResult result = again.wait();
   joined.signal(SIGKILL);
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_TRUE(contains(result.err, "waiting for other processes, which are at 1 trial"))
-      << result.err;
-  EXPECT_EQ(parse_json(result.out, "stdout").at("states").at("complete"), 2);
+  EXPECT_GE(parse_json(result.out, "stdout").at("states").at("complete"), 2);
 }
 
 TEST(BayesProcessesTest, OneAtATimeTrainsWhatWasFound) {

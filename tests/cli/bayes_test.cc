@@ -142,12 +142,15 @@ TEST(BayesResumeTest, TrainsTheNewBestWhereMoreTrialsFindOne) {
   result_of(bayes("vit_mini_28", other, more), {"--trials", "1"});
   const std::string bytes = read_file(other + "/small.safetensors");
   const std::string known = read_file(other + "/result.json");
+  const std::string log = read_file(other + "/log.jsonl");
   const ProgramResult found =
       adjoin(bayes("vit_mini_28", other, more), {"--trials", "9", "--no-retrain"});
   EXPECT_NE(found.err.find("is the best now; --retrain trains it"), std::string::npos) << found.err;
   EXPECT_FALSE(exists(other + "/small.safetensors"));
   EXPECT_EQ(read_file(other + "/previous/1/small.safetensors"), bytes);
   EXPECT_EQ(read_file(other + "/previous/1/result.json"), known);
+  EXPECT_EQ(read_file(other + "/previous/1/log.jsonl"), log);
+  EXPECT_EQ(result_of({"report", other + "/previous/1"}).at("runs").size(), 1U);
   EXPECT_EQ(read_file(other + "/report.html").find("class=\"problems\""), std::string::npos);
   result_of(bayes("vit_mini_28", run, more), {"--trials", "9", "--final-training", "adjoined"});
   EXPECT_TRUE(exists(run + "/large.safetensors"));
@@ -353,6 +356,7 @@ TEST(BayesErrorTest, SaysWhatIsWrongAndTouchesNoStudyOfSomethingElse) {
   expect_refusal(bayes("vit_mini_28", run), kUsage, {"holds a search already", "--resume"});
   expect_refusal(again({"--skips", "none"}), kUsage, {"skips", "identity", "none"});
   expect_refusal(again({"--set", "model.depth=3"}), kUsage, {"set", "depth=3"});
+  expect_refusal(again({"--target-macs", "0.2x"}), kUsage, {"target_macs", "0.5x", "0.2x"});
   // The same with a teacher that is given.
   const std::string taught = folder / "taught";
   const auto with_teacher = [&](const std::string& file, Words more) {

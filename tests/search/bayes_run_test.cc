@@ -178,6 +178,25 @@ TEST_F(BayesRunTest, WhatAProcessThatDiedLeftBehindTakesNoTime) {
   EXPECT_EQ(search(config, /*is_resumed=*/true).at("trials"), 3);
 }
 
+TEST_F(BayesRunTest, WhatAnotherProcessIsAtTakesTime) {
+  SearchConfig config = small_search();
+  config.retrain = false;
+  config.trials = 2;
+  before_ = [](const std::string& name) {
+    if (name == "/search/trial-001") throw std::runtime_error("out of luck");
+  };
+  EXPECT_THROW(search(config), std::exception);
+  store::Study study = store::Study::open(study_file(), "vit_mini_28", about());
+  const auto claim = study.claim();
+  ASSERT_EQ(claim->trial().number, 1);
+  study.set_facts(1, {{"seconds", 3600}});
+  config.budget_minutes = 10;
+  config.trials = 4;
+  const Json result = search(config, /*is_resumed=*/true);
+  EXPECT_EQ(result.at("trials"), 2) << "no other one begins";
+  EXPECT_EQ(result.at("states").at("open"), 1) << "and it is not waited for";
+}
+
 TEST_F(BayesRunTest, TimeIsThatOfAllTrialsWhereWhatWasTrainedStays) {
   SearchConfig config = small_search();
   const Json first = search(config);

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "adjoin/core/error.h"
+#include "adjoin/core/place.h"
 #include "adjoin/core/table.h"
 #include "adjoin/io/model_file.h"
 #include "adjoin/spec/architecture.h"
@@ -185,7 +186,7 @@ std::optional<SearchView> read_search(const RunView& run, std::vector<std::strin
     read_study(view, run, problems);
     return view;
   }
-  if (fs::exists(folder + "/log.jsonl", failure)) read_mixture(view, folder, problems);
+  if (place_at(folder + "/log.jsonl") == Place::kFile) read_mixture(view, folder, problems);
   read_trials(view, folder, problems);
   read_architecture(view, run, problems);
   return view;

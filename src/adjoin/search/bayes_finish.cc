@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "adjoin/core/atomic_file.h"
 #include "adjoin/core/place.h"
 #include "adjoin/core/table.h"
 #include "adjoin/models/load.h"
@@ -65,6 +66,26 @@ bool is_trained(const Json& result) {
   return is_network("large") && is_network("small") && is_number("seconds") &&
          is_number(kSearchSeconds) && finalists.is_array() &&
          std::all_of(finalists.begin(), finalists.end(), is_trial);
+}
+
+/// What stands in result.json; nothing where that cannot be read.
+Json result_in(const std::string& folder) {
+  const std::string file = folder + "/result.json";
+  if (place_at(file) != Place::kFile) return {};
+  try {
+    return read_json_file(file);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+/// A copy of a file where there is one.
+void copy_file(const std::string& from, const std::string& to) {
+  constexpr size_t kMostBytes = size_t{1} << 30;
+  if (place_at(from) != Place::kFile) return;
+  AtomicFile file(to);
+  file.write(read_text_file(from, kMostBytes));
+  file.commit();
 }
 
 }  // namespace
@@ -175,20 +196,21 @@ Json BayesRun::untrained(const store::StoredTrial& best, const train::Stages& st
   const Json which = trained.is_object() ? trained.value("trial", Json()) : Json();
   if (which.is_null()) return result;
   if (which != best.number) {
-    claim_folder(folder_, nullptr, stages);
+    // A training that was cut off stays until there is another.
+    if (place_at(folder_ + kSmall) == Place::kFile) claim_folder(folder_, nullptr, stages);
     stages.note({fmt::format("trial {} is the best now; --retrain trains it", best.number)});
     return result;
   }
-  const std::string file = folder_ + "/result.json";
-  const Json before = place_at(file) == Place::kFile ? read_json_file(file) : Json();
+  const Json before = result_in(folder_);
   if (!is_trained(before) || before.value("best", Json()) != best.number) return result;
   // The folder may have been moved.
   const auto then = before.at("large").at("file").get<std::string>();
   const std::string large = then.ends_with(kLarge) ? folder_ + kLarge : teacher_;
   for (const std::string& network : {large, folder_ + kSmall}) {
     if (place_at(network) == Place::kFile) continue;
-    stages.note({fmt::format("{}: is not there; --retrain makes it again", network)});
-    return result;
+    throw Error(ErrorKind::kIo, network +
+                                    ": is not there; put it back, or make it again with "
+                                    "--retrain");
   }
   for (const char* part : {"large", "small", "finalists", "epochs"}) {
     if (before.contains(part)) result[part] = before.at(part);
@@ -206,15 +228,19 @@ Json BayesRun::untrained(const store::StoredTrial& best, const train::Stages& st
   return result;
 }
 
-/// The networks of an earlier winner are moved to previous/1, those of the next to previous/2, ..
-/// The small one last: without it a move was cut off, and goes on.
+/// The run of an earlier winner is moved to previous/1, that of the next to previous/2, .. The
+/// small network last: without it a move was cut off, and goes on.
 void BayesRun::keep_previous(const train::Stages& stages) const {
   if (place_at(folder_ + kSmall) != Place::kFile) return;
   int64_t number = 1;
   const auto previous = [&] { return fmt::format("{}/previous/{}", folder_, number); };
   while (place_at(previous() + kSmall) == Place::kFile) ++number;
   make_folders(previous());
-  for (const char* name : {kLarge, "/small.onnx", "/summary.csv", "/result.json", kSmall}) {
+  for (const char* name : {"/config.yaml", "/log.jsonl"}) {  // which we hold
+    copy_file(folder_ + name, previous() + name);
+  }
+  for (const char* name : {kLarge, "/small.onnx", "/best.safetensors", "/predictions.json",
+                           "/summary.csv", "/result.json", kSmall}) {
     if (place_at(folder_ + name) != Place::kFile) continue;
     const std::string to = previous() + name;
     if (std::rename((folder_ + name).c_str(), to.c_str()) != 0) {

@@ -183,10 +183,11 @@ void BayesRun::wait_for_others(const train::Stages& stages) const {
     const std::vector<int64_t> held = study_->held();
     return std::find_first_of(begun.begin(), begun.end(), held.begin(), held.end()) == begun.end();
   };
-  if (is_time_up() || are_over()) return;
+  const auto is_enough = [&] { return is_time_up() && !ranking(study_->trials()).empty(); };
+  if (is_enough() || are_over()) return;
   stages.note({fmt::format("waiting for other processes, which are at {}",
                            so_many(std::ssize(begun), "trial"))});
-  while (!is_time_up() && !are_over()) {
+  while (!is_enough() && !are_over()) {
     if (stages.stop.received() != 0) throw Stopped{stages.stop.received()};
     std::this_thread::sleep_for(kLongPause);
   }

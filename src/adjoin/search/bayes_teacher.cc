@@ -138,9 +138,9 @@ void BayesRun::order_teacher(const train::Stages& stages) {
   const std::string hash = models::content_hash(network.weights);
   if (study_->tally().trials > 0 && study_->fact(kOrdered) != hash) {
     throw Error(ErrorKind::kData,
-                start() +
-                    ": is not the one that trials were slices of, and what the order is measured "
-                    "to be now is another; put that file back");
+                fmt::format("{}: is {}, and the order that is measured now is another; put that "
+                            "file back",
+                            start(), is_there ? "not the one that trials were slices of" : "gone"));
   }
   models::save(start(), network.header, network.weights);
   study_->set_fact(kOrdered, hash);
