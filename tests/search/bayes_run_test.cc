@@ -190,6 +190,7 @@ TEST_F(BayesRunTest, WhatAnotherProcessIsAtTakesTime) {
   const auto claim = study.claim();
   ASSERT_EQ(claim->trial().number, 1);
   study.set_facts(1, {{"seconds", 3600}});
+  before_ = [](const std::string& name) { throw Error(ErrorKind::kInternal, name + " begins"); };
   config.budget_minutes = 10;
   config.trials = 4;
   const Json result = search(config, /*is_resumed=*/true);
