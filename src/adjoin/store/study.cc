@@ -205,7 +205,7 @@ std::vector<int64_t> Study::held() const {
   return numbers;
 }
 
-void Study::heed(const StopSignal* stop) { connection_->database.heed(stop); }
+void Study::heed(const StopSignal* stop) noexcept { connection_->database.heed(stop); }
 
 std::optional<Hold> Study::try_proposing() {
   connection_->check_writable();

@@ -170,7 +170,7 @@ class Study {
   friend class Heeding;
   struct Connection;
   explicit Study(std::unique_ptr<Connection> connection);
-  void heed(const StopSignal* stop);
+  void heed(const StopSignal* stop) noexcept;
 
   std::unique_ptr<Connection> connection_;
 };

@@ -42,7 +42,7 @@ bool Study::add(int64_t /*known*/, const std::vector<Proposal>& /*proposals*/) {
 std::optional<Hold> Study::try_proposing() { refuse(); }
 std::optional<Claim> Study::claim() { refuse(); }
 std::vector<int64_t> Study::held() const { refuse(); }
-void Study::heed(const StopSignal* /*stop*/) { refuse(); }
+void Study::heed(const StopSignal* /*stop*/) noexcept {}  // there is none
 void Study::report(int64_t /*number*/, int64_t /*epoch*/, double /*reward*/,
                    const Json& /*facts*/) {
   refuse();
