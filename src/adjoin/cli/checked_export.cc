@@ -1,19 +1,9 @@
 #include "adjoin/cli/checked_export.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <optional>
-#include <string_view>
 
 #include "adjoin/cli/run_command.h"
-#include "adjoin/core/atomic_file.h"
+#include "adjoin/cli/workshop.h"
 #include "adjoin/core/error.h"
 #include "adjoin/data/transform.h"
 #include "adjoin/models/forward.h"
@@ -63,105 +53,6 @@ Comparison compare(const std::string& path, const models::Model& model, bool has
   }
   return result;
 }
-
-constexpr std::string_view kWorkshop = ".adjoin-export-";
-
-/// The lock of a folder, which ends with the process. Not where the file system has none.
-class FolderLock {
- public:
-  explicit FolderLock(const std::filesystem::path& folder)
-      : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) {
-    is_locked_ = descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
-    is_anothers_ = descriptor_ >= 0 && !is_locked_ && errno == EWOULDBLOCK;
-  }
-  ~FolderLock() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
-  bool is_locked() const { return is_locked_; }
-  bool is_anothers() const { return is_anothers_; }
-  bool is_our_users() const {
-    struct stat status {};
-    return ::fstat(descriptor_, &status) == 0 && status.st_uid == ::geteuid();
-  }
-
- private:
-  int descriptor_;
-  bool is_locked_ = false;
-  bool is_anothers_ = false;
-};
-
-/// A folder beside a file to come, gone when the object is: what is checked there and then moved
-/// replaces an older file only when it is good. What killed processes left beside it is cleared.
-class Workshop {
- public:
-  explicit Workshop(const std::string& path) : target_(path) {
-    for (const char* ending : {"", ".data"}) AtomicFile(path + ending);  // refuses what is no file
-    clear_others();
-    do {
-      std::string name = (target_.parent_path() / (std::string(kWorkshop) + "XXXXXX")).string();
-      if (::mkdtemp(name.data()) == nullptr) {
-        throw Error(ErrorKind::kIo,
-                    fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
-      }
-      folder_ = name;
-      lock_.emplace(folder_);
-      // Who clears up may have taken it before it was locked.
-    } while (lock_->is_anothers() || !std::filesystem::exists(folder_));
-  }
-  ~Workshop() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  Workshop(const Workshop&) = delete;
-  Workshop& operator=(const Workshop&) = delete;
-
-  /// The file under its own name.
-  std::string path() const { return folder_ / target_.filename(); }
-
-  /// Moves all files to their place, the first one last; returns their bytes.
-  int64_t deliver() const {
-    uintmax_t bytes = 0;
-    for (const char* ending : {".data", ""}) {
-      const std::filesystem::path made = path() + ending;
-      std::error_code failure;
-      const uintmax_t size = std::filesystem::file_size(made, failure);
-      const bool is_data = *ending != '\0';
-      if (failure && is_data) {
-        ::unlink((target_.string() + ending).c_str());  // of an older export
-        continue;
-      }
-      bytes += size;
-      std::filesystem::rename(made, target_.string() + ending, failure);
-      if (failure) {
-        throw Error(ErrorKind::kIo, fmt::format("{}{}: cannot be written: {}", target_.string(),
-                                                ending, failure.message()));
-      }
-    }
-    return static_cast<int64_t>(bytes);
-  }
-
- private:
-  /// Folders that nobody is at any more. What cannot be removed stays.
-  void clear_others() const {
-    const std::filesystem::path beside = target_.has_parent_path() ? target_.parent_path() : ".";
-    std::error_code failure;
-    std::filesystem::directory_iterator entry(beside, failure);
-    for (; !failure && entry != std::filesystem::directory_iterator(); entry.increment(failure)) {
-      const std::filesystem::path& path = entry->path();
-      if (!path.filename().string().starts_with(kWorkshop)) continue;
-      const FolderLock lock(path);
-      std::error_code ignored;
-      if (lock.is_locked() && lock.is_our_users()) std::filesystem::remove_all(path, ignored);
-    }
-  }
-
-  std::filesystem::path target_;
-  std::filesystem::path folder_;
-  std::optional<FolderLock> lock_;
-};
 
 }  // namespace
 
